@@ -1,0 +1,1 @@
+//! What exists: kinds, fields, labels and names. Holds no behaviour beyond parsing and naming.

@@ -1,0 +1,6 @@
+//! How Kubernetes speaks: REST, discovery, OpenAPI, patch, apply, watch, tables and CRDs over the store.
+//! Knows nothing of policies: admission is handed in.
+
+pub mod error;
+pub mod kinds;
+pub mod schema;

@@ -1,0 +1,1 @@
+//! Test-only support: real clients, restarts, faults and house rules.

@@ -1,0 +1,3 @@
+//! The one binary: the composition root and everything that prints.
+
+fn main() {}
