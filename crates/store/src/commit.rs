@@ -1,0 +1,143 @@
+//! Which writes of a group take effect, and the order in which a group is decided, made durable and shown.
+//! Knows nothing of threads, queues or files.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::backend::Backend;
+use crate::index::{Index, Record};
+use crate::{Change, Event, EventKind, Expect, Revision, Write, WriteError};
+
+/// Table names and keys have two bytes for their length on disk; this leaves room for both.
+const NAME_BYTES_MAX: usize = 4096;
+
+/// The only one who changes an index.
+pub(crate) struct Committer<B> {
+    pub(crate) index: Arc<Index>,
+    pub(crate) backend: B,
+    pub(crate) value_bytes_max: usize,
+}
+
+impl<B: Backend> Committer<B> {
+    /// Decides each write against the index and the writes before it, makes those that pass durable
+    /// together, and only then shows them. The answers are in the order of the writes.
+    pub(crate) fn commit(&mut self, writes: &[Write]) -> Vec<Result<Revision, WriteError>> {
+        let mut group = Group::new(&self.index, self.value_bytes_max);
+        let mut answers: Vec<_> = writes.iter().map(|write| group.decide(write)).collect();
+        let records = group.records;
+        if records.is_empty() {
+            return answers;
+        }
+        match self.backend.append(&records) {
+            Ok(()) => self.index.publish(&records),
+            // A conflict may have been with a write that now did not happen, so nobody keeps an answer
+            // that rests on this group.
+            Err(error) => answers.iter_mut().for_each(|answer| {
+                if !matches!(answer, Err(WriteError::TooLarge { .. })) {
+                    *answer = Err(error.clone().into());
+                }
+            }),
+        }
+        answers
+    }
+
+    /// Forgets the history up to `revision`; one that is compacted already stays so. Says whether
+    /// there was something to forget.
+    pub(crate) fn compact(&mut self, revision: Revision) -> Result<bool, WriteError> {
+        let newest = self.index.revision();
+        if revision > newest {
+            return Err(WriteError::Future { asked: revision, newest });
+        }
+        if revision <= self.index.compacted() {
+            return Ok(false);
+        }
+        self.backend.compact(revision)?;
+        self.index.compact(revision);
+        Ok(true)
+    }
+}
+
+/// The writes of one group that take effect.
+struct Group<'a> {
+    index: &'a Index,
+    value_bytes_max: usize,
+    next: Revision,
+    records: Vec<Record>,
+    /// What the group has done to a key so far, by table and key.
+    last: HashMap<(Arc<str>, Arc<str>), Arc<Event>>,
+}
+
+impl<'a> Group<'a> {
+    fn new(index: &'a Index, value_bytes_max: usize) -> Group<'a> {
+        let next = index.revision() + 1;
+        Group { index, value_bytes_max, next, records: Vec::new(), last: HashMap::new() }
+    }
+
+    fn decide(&mut self, write: &Write) -> Result<Revision, WriteError> {
+        let current = self.current(write);
+        check_expectation(write, current.as_deref())?;
+        let event = self.event(write, current.as_deref())?;
+        let revision = event.revision;
+        let table = self.index.table_name(&write.table);
+        self.last.insert((table.clone(), event.key.clone()), event.clone());
+        self.records.push(Record { table, event });
+        self.next = revision + 1;
+        Ok(revision)
+    }
+
+    /// What is under the key when it is this write's turn.
+    fn current(&self, write: &Write) -> Option<Arc<Event>> {
+        match self.last.get(&(write.table.clone(), write.key.clone())) {
+            Some(event) => Some(event.clone()).filter(|event| event.kind == EventKind::Put),
+            None => self.index.newest(&write.table, &write.key),
+        }
+    }
+
+    fn event(&self, write: &Write, current: Option<&Event>) -> Result<Arc<Event>, WriteError> {
+        let revision = self.next;
+        let (kind, payload) = match &write.change {
+            Change::Put(payload) => (EventKind::Put, payload),
+            Change::Delete(payload) => (EventKind::Delete, payload),
+        };
+        check_size("a table name", write.table.len(), NAME_BYTES_MAX)?;
+        check_size("a key", write.key.len(), NAME_BYTES_MAX)?;
+        check_size("a value", payload.bytes.len(), self.value_bytes_max)?;
+        Ok(event(&write.key, current, revision, kind, payload.at(revision)))
+    }
+}
+
+/// What a write does to a key, given what is there before.
+pub(crate) fn event(
+    key: &Arc<str>,
+    current: Option<&Event>,
+    revision: Revision,
+    kind: EventKind,
+    value: Bytes,
+) -> Arc<Event> {
+    Arc::new(Event {
+        // All versions of a key share one allocation of it.
+        key: current.map_or(key, |current| &current.key).clone(),
+        revision,
+        created: current.map_or(revision, |current| current.created),
+        value,
+        previous: current.map(|current| Box::new(current.value.clone())),
+        kind,
+    })
+}
+
+fn check_expectation(write: &Write, current: Option<&Event>) -> Result<(), WriteError> {
+    let current = current.map(|event| event.revision);
+    let holds = match write.expect {
+        Expect::Any => true,
+        Expect::Absent => current.is_none(),
+        Expect::Revision(revision) => current == Some(revision),
+    };
+    let nothing_to_delete = matches!(write.change, Change::Delete(_)) && current.is_none();
+    if holds && !nothing_to_delete { Ok(()) } else { Err(WriteError::Conflict { current }) }
+}
+
+fn check_size(what: &'static str, bytes: usize, limit: usize) -> Result<(), WriteError> {
+    if bytes <= limit { Ok(()) } else { Err(WriteError::TooLarge { what, bytes, limit }) }
+}

@@ -1,0 +1,224 @@
+//! The durable backend: an append-only log in files of bounded size, and snapshots that let old ones go.
+//! The format is described in docs/store-format.md. Knows nothing of who waits for a write.
+
+mod files;
+mod frame;
+mod log;
+mod reader;
+mod recover;
+mod snapshot;
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) use self::files::{Files, RealFiles};
+use self::frame::{FrameKind, FrameWriter};
+use self::log::{AppendError, Log};
+use self::recover::Found;
+pub(crate) use self::snapshot::{Installed, Task};
+use crate::backend::Backend;
+use crate::index::{Index, Record};
+use crate::{OpenError, Options, Revision, Stats, StorageError};
+
+/// A directory with the log and the newest snapshot.
+pub(crate) struct Disk {
+    files: Arc<dyn Files>,
+    store: u64,
+    segment_bytes: u64,
+    /// Log files that are complete, oldest first.
+    closed: Vec<ClosedLog>,
+    log: Log,
+    snapshot: Option<Revision>,
+    /// The newest revision in the log.
+    last: Revision,
+    /// Why nothing can be written until the directory is opened again.
+    broken: Option<StorageError>,
+    counters: Arc<Counters>,
+}
+
+struct ClosedLog {
+    first: Revision,
+    last: Revision,
+    bytes: u64,
+}
+
+/// What the backend has done, for statistics.
+#[derive(Default)]
+pub(crate) struct Counters {
+    log_bytes: AtomicU64,
+    snapshot_bytes: AtomicU64,
+    groups: AtomicU64,
+    syncs: AtomicU64,
+    snapshots: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn fill(&self, stats: &mut Stats) {
+        stats.log_bytes = self.log_bytes.load(Ordering::Relaxed);
+        stats.snapshot_bytes = self.snapshot_bytes.load(Ordering::Relaxed);
+        stats.groups = self.groups.load(Ordering::Relaxed);
+        stats.syncs = self.syncs.load(Ordering::Relaxed);
+        stats.snapshots = self.snapshots.load(Ordering::Relaxed);
+    }
+}
+
+/// Opens a directory and fills an empty index from it.
+pub(crate) fn open(files: Arc<dyn Files>, options: &Options, index: &Index) -> Result<Disk, OpenError> {
+    let mut found = recover::recover(&*files, index)?;
+    let last = index.revision();
+    let store = found.store.unwrap_or_else(|| RandomState::new().hash_one(0));
+    let log = open_log(&*files, &mut found, store, last, options.segment_bytes)?;
+    for name in &found.obsolete {
+        files.remove(name).map_err(io_error("remove", files.directory().join(name)))?;
+    }
+    let mut closed: Vec<ClosedLog> = Vec::new();
+    let nexts = found.logs.iter().skip(1).map(|log| log.first).chain([log.first()]);
+    for (log, next) in found.logs.iter().zip(nexts) {
+        closed.push(ClosedLog { first: log.first, last: next - 1, bytes: log.len });
+    }
+    let counters = Arc::new(Counters::default());
+    counters.snapshot_bytes.store(found.snapshot.map_or(0, |(_, bytes)| bytes), Ordering::Relaxed);
+    let snapshot = found.snapshot.map(|(revision, _)| revision);
+    let segment_bytes = options.segment_bytes;
+    let disk = Disk { files, store, segment_bytes, closed, log, snapshot, last, broken: None, counters };
+    disk.count_log_bytes();
+    Ok(disk)
+}
+
+/// Goes on with the newest log file, without the tail that a crash may have left, or starts the first one.
+fn open_log(
+    files: &dyn Files,
+    found: &mut Found,
+    store: u64,
+    last: Revision,
+    segment_bytes: u64,
+) -> Result<Log, OpenError> {
+    let Some(newest) = found.logs.pop() else {
+        return Log::create(files, store, last + 1, segment_bytes).map_err(|error| {
+            let (AppendError::Undone(error) | AppendError::Broken(error)) = error;
+            let source = std::io::Error::new(error.source.kind(), error.to_string());
+            OpenError::Io { action: "start a log in", path: files.directory().to_owned(), source }
+        });
+    };
+    let name = log::name(newest.first);
+    let path = files.directory().join(&name);
+    let mut file = files.open(&name).map_err(io_error("open", path.clone()))?;
+    if newest.len > newest.end {
+        file.set_len(newest.end).map_err(io_error("cut the torn end of", path.clone()))?;
+        file.sync().map_err(io_error("sync", path))?;
+    }
+    Ok(Log::resume(file, newest.first, newest.end, segment_bytes))
+}
+
+fn io_error(action: &'static str, path: PathBuf) -> impl FnOnce(std::io::Error) -> OpenError {
+    move |source| OpenError::Io { action, path, source }
+}
+
+impl Disk {
+    pub(crate) fn counters(&self) -> Arc<Counters> {
+        self.counters.clone()
+    }
+
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.files.directory().to_owned()
+    }
+
+    /// The snapshot to write now that everything up to `revision` is compacted; `None` while the log that
+    /// it would replace is small beside what it would write.
+    pub(crate) fn snapshot_due(&self, revision: Revision, live_bytes: u64) -> Option<Task> {
+        let dead = self.closed.iter().take_while(|log| log.last <= revision);
+        let dead_bytes: u64 = dead.clone().map(|log| log.bytes).sum();
+        if dead_bytes < self.segment_bytes.max(live_bytes / 2) {
+            return None;
+        }
+        let old = self.snapshot.map(snapshot::name);
+        let obsolete = dead.map(|log| log::name(log.first)).chain(old).collect();
+        Some(Task { files: self.files.clone(), store: self.store, revision, obsolete })
+    }
+
+    /// Takes note of a snapshot that is there and of the log files that went.
+    pub(crate) fn installed(&mut self, installed: &Installed) {
+        self.snapshot = Some(installed.revision);
+        self.closed.retain(|log| log.last > installed.revision);
+        self.counters.snapshot_bytes.store(installed.bytes, Ordering::Relaxed);
+        self.counters.snapshots.fetch_add(1, Ordering::Relaxed);
+        self.count_log_bytes();
+    }
+
+    fn append_frame(&mut self, frame: &[u8]) -> Result<(), StorageError> {
+        self.check_broken()?;
+        self.rotate_if_full();
+        self.check_broken()?;
+        let appended = self.log.append(frame);
+        self.counters.syncs.fetch_add(1, Ordering::Relaxed);
+        self.count_log_bytes();
+        appended.map_err(|error| self.note(error))
+    }
+
+    fn check_broken(&self) -> Result<(), StorageError> {
+        self.broken.clone().map_or(Ok(()), Err)
+    }
+
+    /// Starts a new log file behind a full one. Without one the old file goes on growing, which is no
+    /// reason to refuse a write.
+    fn rotate_if_full(&mut self) {
+        if self.log.end() < self.segment_bytes || self.log.first() > self.last {
+            return;
+        }
+        match Log::create(&*self.files, self.store, self.last + 1, self.segment_bytes) {
+            Ok(log) => {
+                let mut full = std::mem::replace(&mut self.log, log);
+                // Zeros behind the end of a full file are as good as no zeros.
+                let _ = full.trim();
+                self.closed.push(ClosedLog { first: full.first(), last: self.last, bytes: full.end() });
+            }
+            Err(error) => _ = self.note(error),
+        }
+    }
+
+    /// Remembers an error after which the state of the disk is unknown.
+    fn note(&mut self, error: AppendError) -> StorageError {
+        match error {
+            AppendError::Undone(error) => error,
+            AppendError::Broken(error) => {
+                tracing::error!(%error, "the store takes no more writes until it is opened again");
+                let action = format!("{} (no more writes until the store is opened again)", error.action);
+                let error = StorageError { action, ..error };
+                self.broken = Some(error.clone());
+                error
+            }
+        }
+    }
+
+    fn count_log_bytes(&self) {
+        let closed: u64 = self.closed.iter().map(|log| log.bytes).sum();
+        self.counters.log_bytes.store(closed + self.log.end(), Ordering::Relaxed);
+    }
+}
+
+impl Backend for Disk {
+    fn append(&mut self, records: &[Record]) -> Result<(), StorageError> {
+        let mut frame = FrameWriter::new();
+        records.iter().for_each(|record| frame.add_write(record));
+        self.append_frame(frame.finish(FrameKind::Writes, self.last + 1, None))?;
+        self.last += records.len() as u64;
+        self.counters.groups.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn compact(&mut self, revision: Revision) -> Result<(), StorageError> {
+        self.append_frame(FrameWriter::new().finish(FrameKind::Compacted, revision, None))
+    }
+
+    fn close(&mut self) -> Result<(), StorageError> {
+        if self.broken.is_some() {
+            // Whoever wrote last has been told.
+            return Ok(());
+        }
+        self.append_frame(FrameWriter::new().finish(FrameKind::Closed, self.last, None))?;
+        self.log.trim().map_err(|error| StorageError::new("trim the log", error))
+    }
+}

@@ -1,0 +1,119 @@
+//! The few things the disk backend asks of a file system, so that tests can put a failing one underneath.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::OpenError;
+
+/// The file that marks a directory as in use.
+const LOCK_NAME: &str = "lock";
+
+/// One directory of files.
+pub(crate) trait Files: Send + Sync {
+    /// The directory, for messages.
+    fn directory(&self) -> &Path;
+    fn list(&self) -> io::Result<Vec<String>>;
+    fn open(&self, name: &str) -> io::Result<Box<dyn Handle>>;
+    /// Makes an empty file, in place of one that is there.
+    fn create(&self, name: &str) -> io::Result<Box<dyn Handle>>;
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// Makes creations, renames and removals durable.
+    fn sync_directory(&self) -> io::Result<()>;
+}
+
+/// One open file.
+pub(crate) trait Handle: Send {
+    fn len(&self) -> io::Result<u64>;
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of the bytes, or fails after some of them.
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    fn set_len(&mut self, bytes: u64) -> io::Result<()>;
+    /// Makes contents and length durable.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// A directory of the operating system, locked against other processes for as long as this lives.
+pub(crate) struct RealFiles {
+    directory: PathBuf,
+    _lock: File,
+}
+
+impl RealFiles {
+    /// Takes the directory, which is created if it is not there.
+    pub(crate) fn lock(directory: &Path) -> Result<RealFiles, OpenError> {
+        let fail = |action, path: &Path| {
+            let path = path.to_owned();
+            move |source| OpenError::Io { action, path, source }
+        };
+        fs::create_dir_all(directory).map_err(fail("create directory", directory))?;
+        let path = directory.join(LOCK_NAME);
+        let mut options = OpenOptions::new();
+        let lock =
+            options.create(true).truncate(false).write(true).open(&path).map_err(fail("open", &path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(RealFiles { directory: directory.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::Locked { directory: directory.to_owned() }),
+            Err(TryLockError::Error(source)) => Err(fail("lock", &path)(source)),
+        }
+    }
+}
+
+impl Files for RealFiles {
+    fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let names = fs::read_dir(&self.directory)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        names.filter_map(Result::transpose).collect()
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn Handle>> {
+        let file = OpenOptions::new().read(true).write(true).open(self.directory.join(name))?;
+        Ok(Box::new(file))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn Handle>> {
+        let mut options = OpenOptions::new();
+        let file =
+            options.read(true).write(true).create(true).truncate(true).open(self.directory.join(name))?;
+        Ok(Box::new(file))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.directory.join(from), self.directory.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.directory.join(name))
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        File::open(&self.directory)?.sync_all()
+    }
+}
+
+impl Handle for File {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, offset)
+    }
+
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn set_len(&mut self, bytes: u64) -> io::Result<()> {
+        File::set_len(self, bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}

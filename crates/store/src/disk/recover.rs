@@ -1,0 +1,191 @@
+//! What the files of a directory say when it is opened: which of them count, where the log ends, and
+//! whether that is the end that a crash leaves or damage. Changes nothing before it knows.
+
+use std::sync::Arc;
+
+use super::files::Files;
+use super::frame::{FileKind, FrameHeader, FrameKind, Input};
+use super::reader::{FileReader, Next, good_frame_behind};
+use super::{log, snapshot};
+use crate::index::{Index, Record};
+use crate::{EventKind, OpenError, Revision, commit};
+
+/// What was found.
+pub(super) struct Found {
+    /// The number that all files of the store share; `None` when there are no files.
+    pub(super) store: Option<u64>,
+    pub(super) snapshot: Option<(Revision, u64)>,
+    /// The log files that count, oldest first.
+    pub(super) logs: Vec<FoundLog>,
+    /// Files that a crash left behind and nobody needs.
+    pub(super) obsolete: Vec<String>,
+}
+
+/// One log file.
+pub(super) struct FoundLog {
+    pub(super) first: Revision,
+    /// Behind the last good frame.
+    pub(super) end: u64,
+    /// The length of the file.
+    pub(super) len: u64,
+}
+
+/// Fills an empty index from the files of a directory.
+pub(super) fn recover(files: &dyn Files, index: &Index) -> Result<Found, OpenError> {
+    let names = list(files)?;
+    let mut found = Found { store: None, snapshot: None, logs: Vec::new(), obsolete: names.temporary };
+    let (mut snapshots, mut logs) = (names.snapshots, names.logs);
+    if let Some(revision) = snapshots.pop() {
+        let (bytes, store) = snapshot::load(files, revision, index)?;
+        found.snapshot = Some((revision, bytes));
+        found.store = Some(store);
+    }
+    found.obsolete.extend(snapshots.into_iter().map(snapshot::name));
+    // A log file is needed unless the next one begins no later than just behind the snapshot.
+    let reached = index.revision() + 1;
+    let covered = logs.iter().skip(1).take_while(|first| **first <= reached).count();
+    found.obsolete.extend(logs.drain(..covered).map(log::name));
+    if logs.is_empty() && found.snapshot.is_some() {
+        let what = "the log that follows the newest snapshot is missing".to_owned();
+        return Err(OpenError::Corrupt { file: files.directory().to_owned(), offset: 0, what });
+    }
+    let mut expected = logs.first().copied().unwrap_or(1);
+    if expected > reached {
+        let what = format!("the log begins at revision {expected}, the writes from {reached} on are missing");
+        let file = files.directory().join(log::name(expected));
+        return Err(OpenError::Corrupt { file, offset: 0, what });
+    }
+    let newest = logs.len().saturating_sub(1);
+    for (position, first) in logs.into_iter().enumerate() {
+        let mut replay = Replay::open(files, first, expected, &mut found.store, index)?;
+        found.logs.push(replay.run(position == newest)?);
+        expected = replay.expected;
+    }
+    Ok(found)
+}
+
+struct Names {
+    snapshots: Vec<Revision>,
+    logs: Vec<Revision>,
+    temporary: Vec<String>,
+}
+
+fn list(files: &dyn Files) -> Result<Names, OpenError> {
+    let path = files.directory().to_owned();
+    let names = files.list().map_err(|source| OpenError::Io { action: "list", path, source })?;
+    let revision = |name: &str, prefix: &str| -> Option<Revision> {
+        name.strip_prefix(prefix)?.strip_suffix(".ls")?.parse().ok()
+    };
+    let mut snapshots: Vec<_> = names.iter().filter_map(|name| revision(name, "snapshot-")).collect();
+    let mut logs: Vec<_> = names.iter().filter_map(|name| revision(name, "log-")).collect();
+    snapshots.sort_unstable();
+    logs.sort_unstable();
+    Ok(Names {
+        snapshots,
+        logs,
+        temporary: names.into_iter().filter(|name| name.ends_with(".ls.tmp")).collect(),
+    })
+}
+
+/// One log file on its way into the index.
+struct Replay<'a> {
+    reader: FileReader,
+    index: &'a Index,
+    first: Revision,
+    /// The revision that the next group of writes must begin with.
+    expected: Revision,
+}
+
+impl<'a> Replay<'a> {
+    fn open(
+        files: &dyn Files,
+        first: Revision,
+        expected: Revision,
+        store: &mut Option<u64>,
+        index: &'a Index,
+    ) -> Result<Replay<'a>, OpenError> {
+        let reader = FileReader::open(files, &log::name(first), FileKind::Log)?;
+        let header = *reader.header();
+        if header.revision != first {
+            return Err(reader.corrupt("the header names another revision than the file name"));
+        }
+        if first != expected {
+            return Err(reader.corrupt(format!("it begins at revision {first}, but {expected} comes next")));
+        }
+        if *store.get_or_insert(header.store) != header.store {
+            return Err(reader.corrupt("it belongs to another store"));
+        }
+        Ok(Replay { reader, index, first, expected })
+    }
+
+    /// Reads the file to its end. Only the newest file can end in a frame that a crash cut short.
+    fn run(&mut self, newest: bool) -> Result<FoundLog, OpenError> {
+        loop {
+            let what = match self.reader.next()? {
+                Next::Frame(header, payload) => {
+                    match apply(self.index, &mut self.expected, &header, payload) {
+                        Ok(()) => continue,
+                        Err(what) => what,
+                    }
+                }
+                Next::End => break,
+                Next::Bad(what) => match self.damage(newest)? {
+                    None => break,
+                    Some(evidence) => format!("{what}, and {evidence}"),
+                },
+            };
+            return Err(self.reader.corrupt(what));
+        }
+        Ok(FoundLog { first: self.first, end: self.reader.offset(), len: self.reader.len() })
+    }
+
+    /// Why the bytes behind the last good frame are not what a crash leaves; `None` when they are.
+    fn damage(&self, newest: bool) -> Result<Option<String>, OpenError> {
+        let rest = self.reader.rest()?;
+        if newest {
+            // A frame that is no group of writes may repeat the newest revision.
+            let behind = good_frame_behind(&rest, self.expected - 1);
+            let at = |offset| self.reader.offset() + offset as u64;
+            return Ok(behind.map(|offset| format!("a good frame follows at byte {}", at(offset))));
+        }
+        let zeros = rest.iter().all(|byte| *byte == 0);
+        Ok((!zeros).then(|| "another log file follows".to_owned()))
+    }
+}
+
+fn apply(index: &Index, expected: &mut Revision, header: &FrameHeader, payload: &[u8]) -> Result<(), String> {
+    match header.kind {
+        FrameKind::Writes if header.revision == *expected => {
+            *expected += u64::from(header.count);
+            publish(index, header, payload).ok_or_else(|| "a record is malformed".to_owned())
+        }
+        FrameKind::Writes => Err(format!("revision {} follows, not {expected}", header.revision)),
+        FrameKind::Compacted if header.revision < *expected => {
+            if header.revision > index.compacted() {
+                index.compact(header.revision);
+            }
+            Ok(())
+        }
+        FrameKind::Closed if header.revision + 1 == *expected => Ok(()),
+        _ => Err("a frame does not belong here".to_owned()),
+    }
+}
+
+/// Shows the writes of a frame that a snapshot does not already hold.
+fn publish(index: &Index, header: &FrameHeader, payload: &[u8]) -> Option<()> {
+    let mut input = Input(payload);
+    for revision in (header.revision..).take(header.count as usize) {
+        let write = input.write()?;
+        if revision <= index.revision() {
+            continue;
+        }
+        let current = index.newest(write.table, write.key);
+        if write.kind == EventKind::Delete && current.is_none() {
+            return None;
+        }
+        let value = bytes::Bytes::copy_from_slice(write.value);
+        let event = commit::event(&Arc::from(write.key), current.as_deref(), revision, write.kind, value);
+        index.publish(&[Record { table: index.table_name(&Arc::from(write.table)), event }]);
+    }
+    input.is_empty().then_some(())
+}

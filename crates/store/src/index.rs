@@ -1,0 +1,274 @@
+//! Everything that can be read, in memory and for both backends: all tables at all revisions since the
+//! compacted one. Knows nothing of durability: what is published here is already durable.
+
+mod sorted;
+mod table;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::watch;
+
+use self::table::Table;
+use crate::{Entry, Event, Page, Range, ReadError, Revision, Stats};
+
+/// Entries read, or events forgotten, for each time the lock is taken: a few hundred microseconds.
+const SLICE: usize = 4096;
+
+/// The tables behind their lock.
+#[derive(Default)]
+pub(crate) struct Index {
+    /// Guards every table together, so that a revision means the same in all of them. It is held for
+    /// memory operations only, never while something is written to disk.
+    state: RwLock<State>,
+}
+
+#[derive(Default)]
+struct State {
+    revision: Revision,
+    compacted: Revision,
+    closed: bool,
+    tables: BTreeMap<Arc<str>, Table>,
+}
+
+/// A write that took effect, with the table it belongs to.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) table: Arc<str>,
+    pub(crate) event: Arc<Event>,
+}
+
+/// A watcher's place, and what to look for from there on.
+pub(crate) struct Cursor {
+    pub(crate) table: Arc<str>,
+    pub(crate) prefix: Box<str>,
+    /// The number of the next event of the table to look at.
+    pub(crate) place: u64,
+    /// Everything up to here has been looked at.
+    pub(crate) revision: Revision,
+}
+
+/// What a cursor finds when it moves on.
+pub(crate) enum Step {
+    Events(Vec<Arc<Event>>),
+    /// Nothing that the watcher wants, but there is more to look at.
+    More,
+    Nothing {
+        closed: bool,
+    },
+    Compacted {
+        oldest: Revision,
+    },
+}
+
+impl Index {
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().expect("no code panics while it changes the index")
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().expect("no code panics while it changes the index")
+    }
+
+    pub(crate) fn revision(&self) -> Revision {
+        self.read().revision
+    }
+
+    pub(crate) fn compacted(&self) -> Revision {
+        self.read().compacted
+    }
+
+    pub(crate) fn newest(&self, table: &str, key: &str) -> Option<Arc<Event>> {
+        self.read().tables.get(table)?.newest(key).cloned()
+    }
+
+    /// The table's own name, so that all of its records share one allocation.
+    pub(crate) fn table_name(&self, table: &Arc<str>) -> Arc<str> {
+        self.read().tables.get_key_value(table).map_or(table, |(name, _)| name).clone()
+    }
+
+    pub(crate) fn get_at(&self, table: &str, key: &str, at: Revision) -> Result<Option<Entry>, ReadError> {
+        let state = self.read();
+        state.check_readable(at)?;
+        let version = state.tables.get(table).and_then(|table| table.version_at(key, at));
+        Ok(version.map(|event| event.entry()))
+    }
+
+    /// Reads a range in slices, so that a list of a large table does not hold up the writer. All slices are
+    /// read at the revision of the first.
+    pub(crate) fn range(&self, table: &str, range: Range<'_>) -> Result<Page, ReadError> {
+        let wanted = range.limit.unwrap_or(usize::MAX);
+        let mut page = self.read().page(table, &Range { limit: Some(wanted.min(SLICE)), ..range })?;
+        while page.remaining > 0 && page.entries.len() < wanted {
+            let after = page.entries.last().map(|entry| entry.key.clone());
+            let limit = Some(SLICE.min(wanted - page.entries.len()));
+            let slice =
+                Range { after: after.as_deref(), limit, at: Some(page.revision), prefix: range.prefix };
+            match self.read().page(table, &slice) {
+                Ok(slice) => {
+                    page.entries.extend(slice.entries);
+                    page.remaining = slice.remaining;
+                }
+                // Compaction came between two slices of a reader who did not ask for a revision.
+                Err(_) if range.at.is_none() => return self.read().page(table, &range),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(page)
+    }
+
+    pub(crate) fn tables(&self) -> Vec<Arc<str>> {
+        let state = self.read();
+        state.tables.iter().filter(|(_, table)| !table.is_empty()).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Makes durable writes visible, all at once, and wakes the watchers of the tables they touched.
+    pub(crate) fn publish(&self, records: &[Record]) {
+        let mut state = self.write();
+        for record in records {
+            state.apply(record);
+        }
+        let mut touched: Vec<&Arc<str>> = records.iter().map(|record| &record.table).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        for name in touched {
+            state.tables[name].wake();
+        }
+    }
+
+    /// Takes over an entry of a snapshot.
+    pub(crate) fn restore(&self, record: Record) {
+        self.write().table(&record.table).restore(record.event);
+    }
+
+    /// Starts at the revision of a snapshot, whose history is gone.
+    pub(crate) fn start_at(&self, revision: Revision) {
+        let mut state = self.write();
+        state.revision = revision;
+        state.compacted = revision;
+    }
+
+    /// Refuses reads before `revision` from now on and forgets, bit by bit, what only they needed.
+    pub(crate) fn compact(&self, revision: Revision) {
+        let names: Vec<Arc<str>> = {
+            let mut state = self.write();
+            state.compacted = state.compacted.max(revision);
+            state.tables.keys().cloned().collect()
+        };
+        for name in names {
+            while self.compact_slice(&name, revision) {}
+        }
+        self.write().tables.retain(|_, table| !table.is_idle());
+    }
+
+    fn compact_slice(&self, name: &str, revision: Revision) -> bool {
+        let garbage = match self.write().tables.get_mut(name) {
+            Some(table) => table.compact(revision, SLICE),
+            None => Vec::new(),
+        };
+        // The lock is free again: dropping thousands of values takes its time.
+        !garbage.is_empty()
+    }
+
+    pub(crate) fn cursor(
+        &self,
+        table: &str,
+        prefix: &str,
+        after: Revision,
+    ) -> Result<(Cursor, watch::Receiver<()>), ReadError> {
+        let mut state = self.write();
+        state.check_readable(after)?;
+        let name: Arc<str> = table.into();
+        let table = state.table(&name);
+        let place = table.place_after(after);
+        Ok((Cursor { table: name, prefix: prefix.into(), place, revision: after }, table.subscribe()))
+    }
+
+    /// Moves a cursor on by a bounded number of events.
+    pub(crate) fn advance(&self, cursor: &mut Cursor, take_max: usize) -> Step {
+        let state = self.read();
+        let compacted = Step::Compacted { oldest: state.compacted };
+        let Some(table) = state.tables.get(&cursor.table) else { return compacted };
+        let Some(glance) = table.glance(cursor.place, &cursor.prefix, SLICE, take_max) else {
+            return compacted;
+        };
+        cursor.place = glance.next;
+        let looked_at = if glance.at_end { Some(state.revision) } else { glance.looked_at };
+        cursor.revision = looked_at.unwrap_or(cursor.revision);
+        match glance {
+            glance if !glance.events.is_empty() => Step::Events(glance.events),
+            glance if !glance.at_end => Step::More,
+            _ => Step::Nothing { closed: state.closed },
+        }
+    }
+
+    /// Ends all watches once they have seen everything.
+    pub(crate) fn close(&self) {
+        let mut state = self.write();
+        state.closed = true;
+        state.tables.values().for_each(Table::wake);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.read().closed
+    }
+
+    /// The entries of a table at a revision that follow `after`, up to about `bytes_max`.
+    pub(crate) fn slice_at(
+        &self,
+        table: &str,
+        after: Option<&str>,
+        at: Revision,
+        bytes_max: u64,
+    ) -> Vec<Arc<Event>> {
+        let state = self.read();
+        state.tables.get(table).map_or_else(Vec::new, |table| table.slice_at(after, at, bytes_max))
+    }
+
+    /// The names of all tables, with those that hold nothing now.
+    pub(crate) fn table_names(&self) -> Vec<Arc<str>> {
+        self.read().tables.keys().cloned().collect()
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let state = self.read();
+        let mut stats = Stats { revision: state.revision, compacted: state.compacted, ..Stats::default() };
+        for table in state.tables.values() {
+            let ((keys, bytes), (events, event_bytes)) = (table.live(), table.history());
+            stats.live_keys += keys;
+            stats.live_bytes += bytes;
+            stats.history_events += events;
+            stats.history_bytes += event_bytes;
+        }
+        stats
+    }
+}
+
+impl State {
+    fn check_readable(&self, at: Revision) -> Result<(), ReadError> {
+        if at < self.compacted {
+            return Err(ReadError::Compacted { oldest: self.compacted });
+        }
+        if at > self.revision {
+            return Err(ReadError::Future { newest: self.revision });
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, name: &Arc<str>) -> &mut Table {
+        self.tables.entry(name.clone()).or_insert_with(Table::new)
+    }
+
+    fn apply(&mut self, record: &Record) {
+        self.revision = record.event.revision;
+        self.table(&record.table).apply(record.event.clone());
+    }
+
+    fn page(&self, table: &str, range: &Range<'_>) -> Result<Page, ReadError> {
+        let revision = range.at.unwrap_or(self.revision);
+        self.check_readable(revision)?;
+        let (entries, remaining) =
+            self.tables.get(table).map_or((Vec::new(), 0), |table| table.page(range, revision));
+        Ok(Page { entries, revision, remaining })
+    }
+}

@@ -1,0 +1,289 @@
+//! One table at every revision that can still be read: what is there now, what was there before, and the
+//! events in between. Knows nothing of other tables, locks or durability.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::sorted::Sorted;
+use crate::{Entry, Event, EventKind, Range, Revision};
+
+/// The versions and the events of one table.
+pub(super) struct Table {
+    /// The newest version of each key that exists.
+    live: Sorted,
+    /// Versions that are no longer the newest, oldest first, deletes included; only of keys that changed
+    /// since the compacted revision.
+    past: BTreeMap<Arc<str>, Vec<Arc<Event>>>,
+    /// Every event since the compacted revision.
+    history: VecDeque<Arc<Event>>,
+    /// How many events were dropped from the front of `history`, so that a place in it has a lasting number.
+    dropped: u64,
+    live_bytes: u64,
+    history_bytes: u64,
+    /// Wakes the table's watchers, once for each group of writes.
+    wake: watch::Sender<()>,
+}
+
+/// What a watcher finds behind its place in the history.
+pub(super) struct Glance {
+    pub(super) events: Vec<Arc<Event>>,
+    /// The place behind the last event that was looked at.
+    pub(super) next: u64,
+    /// The revision of that event, if there was one to look at.
+    pub(super) looked_at: Option<Revision>,
+    /// Whether the history holds nothing more.
+    pub(super) at_end: bool,
+}
+
+impl Table {
+    pub(super) fn new() -> Table {
+        Table {
+            live: Sorted::default(),
+            past: BTreeMap::new(),
+            history: VecDeque::new(),
+            dropped: 0,
+            live_bytes: 0,
+            history_bytes: 0,
+            wake: watch::Sender::new(()),
+        }
+    }
+
+    pub(super) fn newest(&self, key: &str) -> Option<&Arc<Event>> {
+        self.live.get(key)
+    }
+
+    /// The version of `key` at a revision that is not compacted.
+    pub(super) fn version_at(&self, key: &str, at: Revision) -> Option<&Arc<Event>> {
+        if let Some(event) = self.live.get(key).filter(|event| event.revision <= at) {
+            return Some(event);
+        }
+        visible(self.past.get(key)?, at)
+    }
+
+    /// Adds an entry of a snapshot: it is there, but no event tells of it.
+    pub(super) fn restore(&mut self, entry: Arc<Event>) {
+        self.live_bytes += entry.size();
+        self.live.insert(entry);
+    }
+
+    /// Adds the next event of this table.
+    pub(super) fn apply(&mut self, event: Arc<Event>) {
+        let replaced = match event.kind {
+            EventKind::Put => {
+                self.live_bytes += event.size();
+                self.live.insert(event.clone())
+            }
+            EventKind::Delete => self.live.remove(&event.key),
+        };
+        if let Some(replaced) = replaced {
+            self.live_bytes -= replaced.size();
+            let versions = self.past.entry(event.key.clone()).or_default();
+            versions.push(replaced);
+        }
+        if event.kind == EventKind::Delete {
+            self.past.entry(event.key.clone()).or_default().push(event.clone());
+        }
+        self.history_bytes += event.size();
+        self.history.push_back(event);
+    }
+
+    pub(super) fn wake(&self) {
+        self.wake.send_replace(());
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<()> {
+        self.wake.subscribe()
+    }
+
+    /// Whether nothing would be lost if the table were forgotten.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_empty() && self.history.is_empty() && self.wake.receiver_count() == 0
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.live.len() == 0
+    }
+
+    pub(super) fn live(&self) -> (u64, u64) {
+        (self.live.len() as u64, self.live_bytes)
+    }
+
+    pub(super) fn history(&self) -> (u64, u64) {
+        (self.history.len() as u64, self.history_bytes)
+    }
+
+    /// The place in the history behind everything up to `revision`.
+    pub(super) fn place_after(&self, revision: Revision) -> u64 {
+        self.dropped + self.history.partition_point(|event| event.revision <= revision) as u64
+    }
+
+    /// Looks at up to `look_max` events from `place` on and takes up to `take_max` whose keys start with
+    /// `prefix`; `None` when compaction has passed the place.
+    pub(super) fn glance(
+        &self,
+        place: u64,
+        prefix: &str,
+        look_max: usize,
+        take_max: usize,
+    ) -> Option<Glance> {
+        let skip = usize::try_from(place.checked_sub(self.dropped)?).ok()?;
+        let mut glance = Glance { events: Vec::new(), next: place, looked_at: None, at_end: false };
+        for event in self.history.range(skip.min(self.history.len())..).take(look_max) {
+            if event.key.starts_with(prefix) {
+                if glance.events.len() == take_max {
+                    return Some(glance);
+                }
+                glance.events.push(event.clone());
+            }
+            glance.next += 1;
+            glance.looked_at = Some(event.revision);
+        }
+        glance.at_end = glance.next == self.dropped + self.history.len() as u64;
+        Some(glance)
+    }
+
+    /// Forgets up to `events_max` events up to `revision` and the versions that only they needed. Returns
+    /// what the caller drops once it holds no lock; an empty answer means that nothing is left to forget.
+    pub(super) fn compact(&mut self, revision: Revision, events_max: usize) -> Vec<Arc<Event>> {
+        let mut garbage = Vec::new();
+        for _ in 0..events_max {
+            if self.history.front().is_none_or(|event| event.revision > revision) {
+                break;
+            }
+            let Some(event) = self.history.pop_front() else { break };
+            self.dropped += 1;
+            self.history_bytes -= event.size();
+            self.compact_key(&event.key, revision, &mut garbage);
+            garbage.push(event);
+        }
+        if self.history.len() < self.history.capacity() / 4 {
+            self.history.shrink_to(self.history.len() * 2);
+        }
+        garbage
+    }
+
+    fn compact_key(&mut self, key: &Arc<str>, revision: Revision, garbage: &mut Vec<Arc<Event>>) {
+        let live = self.live.get(key);
+        let superseded = live.is_some_and(|event| event.revision <= revision);
+        // A live entry must not keep the value before it alive for as long as it lives itself.
+        let stripped =
+            live.filter(|event| superseded && event.previous.is_some()).map(|event| without_previous(event));
+        if let Some(event) = stripped {
+            garbage.extend(self.live.insert(event));
+        }
+        let Some(versions) = self.past.get_mut(key) else { return };
+        let reached = versions.partition_point(|event| event.revision <= revision);
+        // The newest version up to `revision` is still read at `revision`, unless it says "deleted".
+        let keeps = !superseded && reached > 0 && versions[reached - 1].kind == EventKind::Put;
+        garbage.extend(versions.drain(..if keeps { reached - 1 } else { reached }));
+        if keeps && versions[0].previous.is_some() {
+            versions[0] = without_previous(&versions[0]);
+        }
+        if versions.is_empty() {
+            self.past.remove(key);
+        }
+    }
+
+    /// Up to `limit` entries of a range and how many follow, at a revision that is not compacted.
+    pub(super) fn page(&self, range: &Range<'_>, at: Revision) -> (Vec<Entry>, usize) {
+        let unchanged = self.history.back().is_none_or(|event| event.revision <= at);
+        if unchanged { self.page_now(range) } else { self.page_then(range, at) }
+    }
+
+    fn page_now(&self, range: &Range<'_>) -> (Vec<Entry>, usize) {
+        let start = self.live.place(|key| is_before(key, range));
+        let end = self.live.place(|key| key < range.prefix || key.starts_with(range.prefix));
+        let count = self.live.rank(end).saturating_sub(self.live.rank(start));
+        let taken = range.limit.map_or(count, |limit| limit.min(count));
+        let entries = self.live.iter_from(start).take(taken).map(|event| event.entry()).collect();
+        (entries, count - taken)
+    }
+
+    fn page_then(&self, range: &Range<'_>, at: Revision) -> (Vec<Entry>, usize) {
+        let limit = range.limit.unwrap_or(usize::MAX);
+        let mut entries = Vec::new();
+        for (index, event) in self.versions_then(range, at).enumerate() {
+            if index == limit {
+                return (entries, self.count_then(range, at) - index);
+            }
+            entries.push(event.entry());
+        }
+        (entries, 0)
+    }
+
+    /// The versions of a range at a revision: the live keys and the keys with a past, merged in key order.
+    fn versions_then<'a>(
+        &'a self,
+        range: &'a Range<'a>,
+        at: Revision,
+    ) -> impl Iterator<Item = &'a Arc<Event>> + 'a {
+        let start = self.live.place(|key| is_before(key, range));
+        let mut live = self.live.iter_from(start).peekable();
+        let from = match range.after {
+            Some(after) if after >= range.prefix => Bound::Excluded(after),
+            _ => Bound::Included(range.prefix),
+        };
+        let mut past = self.past.range::<str, _>((from, Bound::Unbounded)).peekable();
+        std::iter::from_fn(move || {
+            let from_live = live.peek().map(|event| &event.key);
+            let from_past = past.peek().map(|(key, _)| *key);
+            let key = match (from_live, from_past) {
+                (Some(one), Some(other)) => one.min(other),
+                (one, other) => one.or(other)?,
+            };
+            let newest = live.next_if(|event| event.key == *key);
+            let older = past.next_if(|(other, _)| *other == key);
+            let newest = newest.filter(|event| event.revision <= at);
+            let version = newest.or_else(|| visible(older?.1, at));
+            key.starts_with(range.prefix).then_some(version)
+        })
+        .flatten()
+    }
+
+    /// How many keys of a range were there at a revision: the keys there now, corrected for each key that
+    /// changed since; or one by one where more changed than there are keys.
+    fn count_then(&self, range: &Range<'_>, at: Revision) -> usize {
+        let start = self.live.rank(self.live.place(|key| is_before(key, range)));
+        let end = self.live.place(|key| key < range.prefix || key.starts_with(range.prefix));
+        let now = self.live.rank(end).saturating_sub(start);
+        let since = self.history.partition_point(|event| event.revision <= at);
+        if self.history.len() - since > now {
+            return self.versions_then(range, at).count();
+        }
+        let changed = self.history.range(since..).map(|event| &event.key);
+        let changed: std::collections::BTreeSet<&Arc<str>> =
+            changed.filter(|key| !is_before(key, range) && key.starts_with(range.prefix)).collect();
+        let there_now = changed.iter().filter(|key| self.live.get(key).is_some()).count();
+        let there_then = changed.iter().filter(|key| self.version_at(key, at).is_some()).count();
+        now - there_now + there_then
+    }
+
+    /// The entries at a revision whose keys follow `after`, until they are `bytes_max` large or the table ends.
+    pub(super) fn slice_at(&self, after: Option<&str>, at: Revision, bytes_max: u64) -> Vec<Arc<Event>> {
+        let mut bytes = 0;
+        let range = Range { after, ..Range::default() };
+        let within = |event: &&Arc<Event>| {
+            let fits = bytes < bytes_max;
+            bytes += event.size();
+            fits
+        };
+        self.versions_then(&range, at).take_while(within).cloned().collect()
+    }
+}
+
+fn is_before(key: &str, range: &Range<'_>) -> bool {
+    key < range.prefix || range.after.is_some_and(|after| key <= after)
+}
+
+/// The last version up to a revision, unless it says "deleted".
+fn visible(versions: &[Arc<Event>], at: Revision) -> Option<&Arc<Event>> {
+    let reached = versions.partition_point(|event| event.revision <= at);
+    versions[..reached].last().filter(|event| event.kind == EventKind::Put)
+}
+
+fn without_previous(event: &Event) -> Arc<Event> {
+    Arc::new(Event { previous: None, ..event.clone() })
+}

@@ -1,0 +1,173 @@
+//! The handle that callers hold: reads go to the index, writes to whoever commits them.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crate::backend::Memory;
+use crate::commit::Committer;
+use crate::disk::{self, Counters, RealFiles};
+use crate::index::Index;
+use crate::writer::Writer;
+use crate::{
+    Entry, OpenError, Page, Range, ReadError, Revision, Stats, StorageError, Watch, Write, WriteError,
+};
+
+/// What can be set about a store on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// A log file that has grown to this size is followed by a new one; also how much log must be dead
+    /// before a compaction rewrites the live entries.
+    pub segment_bytes: u64,
+    /// The largest value that is taken.
+    pub value_bytes_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { segment_bytes: 32 << 20, value_bytes_max: 8 << 20 }
+    }
+}
+
+/// A revisioned key-value store; clones are handles of the same one.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    index: Arc<Index>,
+    committing: Committing,
+}
+
+enum Committing {
+    /// The caller commits, alone in its group. The lock makes writes one after the other.
+    Inline(Mutex<Committer<Memory>>),
+    /// A thread commits whatever is waiting as one group.
+    Thread { writer: Writer, counters: Arc<Counters> },
+}
+
+impl Store {
+    /// A store that lives as long as its handles. Writes are done before the call first yields, so a
+    /// simulation on a paused clock stays deterministic.
+    pub fn in_memory() -> Store {
+        let index = Arc::new(Index::default());
+        let value_bytes_max = Options::default().value_bytes_max;
+        let committer = Committer { index: index.clone(), backend: Memory, value_bytes_max };
+        Store { inner: Arc::new(Inner { index, committing: Committing::Inline(Mutex::new(committer)) }) }
+    }
+
+    /// Opens the store in a directory, which is created if it is not there. Blocks until all of it is in
+    /// memory.
+    pub fn open(directory: &Path, options: Options) -> Result<Store, OpenError> {
+        Store::open_files(RealFiles::lock(directory)?, options)
+    }
+
+    pub(crate) fn open_files(
+        files: impl disk::Files + 'static,
+        options: Options,
+    ) -> Result<Store, OpenError> {
+        let index = Arc::new(Index::default());
+        let disk = disk::open(Arc::new(files), &options, &index)?;
+        let counters = disk.counters();
+        let value_bytes_max = options.value_bytes_max;
+        let committer = Committer { index: index.clone(), backend: disk, value_bytes_max };
+        let writer = Writer::start(committer)?;
+        Ok(Store { inner: Arc::new(Inner { index, committing: Committing::Thread { writer, counters } }) })
+    }
+
+    /// Makes a change durable and returns its revision; readers see it no earlier. If the future is
+    /// dropped, the write may or may not happen.
+    pub async fn write(&self, write: Write) -> Result<Revision, WriteError> {
+        match &self.inner.committing {
+            Committing::Inline(committer) => self.inline(committer, |committer| {
+                committer.commit(&[write]).pop().unwrap_or(Err(WriteError::Closed))
+            }),
+            Committing::Thread { writer, .. } => writer.write(write).await,
+        }
+    }
+
+    /// Forgets all history up to `revision`: older reads and watches from there answer "compacted". On
+    /// disk it returns when the space is free again, if enough had gathered to be worth freeing.
+    pub async fn compact(&self, revision: Revision) -> Result<(), WriteError> {
+        match &self.inner.committing {
+            Committing::Inline(committer) => {
+                self.inline(committer, |committer| committer.compact(revision).map(|_| ()))
+            }
+            Committing::Thread { writer, .. } => writer.compact(revision).await,
+        }
+    }
+
+    /// Finishes the writes that wait, refuses all later ones, ends the watches and releases the directory.
+    pub async fn close(self) -> Result<(), StorageError> {
+        match &self.inner.committing {
+            Committing::Inline(_) => {
+                self.inner.index.close();
+                Ok(())
+            }
+            Committing::Thread { writer, .. } => writer.close().await,
+        }
+    }
+
+    /// The newest version of a key.
+    pub fn get(&self, table: &str, key: &str) -> Option<Entry> {
+        Some(self.inner.index.newest(table, key)?.entry())
+    }
+
+    /// A key as it was at a revision.
+    pub fn get_at(&self, table: &str, key: &str, at: Revision) -> Result<Option<Entry>, ReadError> {
+        self.inner.index.get_at(table, key, at)
+    }
+
+    /// The entries of a range in key order, all of the same revision.
+    pub fn range(&self, table: &str, range: Range<'_>) -> Result<Page, ReadError> {
+        self.inner.index.range(table, range)
+    }
+
+    /// The tables that hold at least one key, in order.
+    pub fn tables(&self) -> Vec<Arc<str>> {
+        self.inner.index.tables()
+    }
+
+    /// Follows the keys of a table that start with `prefix`, from the first event after a revision.
+    pub fn watch(&self, table: &str, prefix: &str, after: Revision) -> Result<Watch, ReadError> {
+        let (cursor, wake) = self.inner.index.cursor(table, prefix, after)?;
+        Ok(Watch::new(self.inner.index.clone(), cursor, wake))
+    }
+
+    /// The newest revision that readers see.
+    pub fn revision(&self) -> Revision {
+        self.inner.index.revision()
+    }
+
+    /// The oldest revision that can be read and after which a watch can start.
+    pub fn compacted(&self) -> Revision {
+        self.inner.index.compacted()
+    }
+
+    /// How large the store is and what it has done.
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.inner.index.stats();
+        if let Committing::Thread { counters, .. } = &self.inner.committing {
+            counters.fill(&mut stats);
+        }
+        stats
+    }
+
+    fn inline<T>(
+        &self,
+        committer: &Mutex<Committer<Memory>>,
+        act: impl FnOnce(&mut Committer<Memory>) -> Result<T, WriteError>,
+    ) -> Result<T, WriteError> {
+        if self.inner.index.is_closed() {
+            return Err(WriteError::Closed);
+        }
+        act(&mut committer.lock().expect("no code panics while it commits"))
+    }
+}
+
+impl Drop for Inner {
+    /// A store on disk ends its watches when its thread ends, one in memory here.
+    fn drop(&mut self) {
+        self.index.close();
+    }
+}
