@@ -86,6 +86,8 @@ pub struct PatchStrategy {
     pub merge: bool,
     /// `retainKeys`: fields not named in the patch are dropped.
     pub retain_keys: bool,
+    /// `replace`, said outright: also an object, which is merged otherwise, is replaced as a whole.
+    pub replace: bool,
     /// The field that tells list elements apart.
     pub merge_key: Option<Box<str>>,
 }

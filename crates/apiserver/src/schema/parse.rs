@@ -58,9 +58,11 @@ impl Type {
 impl PatchStrategy {
     fn from_openapi(source: &Value) -> Self {
         let strategy = source["x-kubernetes-patch-strategy"].as_str().unwrap_or_default();
+        let says = |word: &str| strategy.split(',').any(|other| other == word);
         Self {
-            merge: strategy.split(',').any(|word| word == "merge"),
-            retain_keys: strategy.split(',').any(|word| word == "retainKeys"),
+            merge: says("merge"),
+            retain_keys: says("retainKeys"),
+            replace: says("replace"),
             merge_key: source["x-kubernetes-patch-merge-key"].as_str().map(Box::from),
         }
     }
