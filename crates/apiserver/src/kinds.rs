@@ -12,6 +12,7 @@ mod decode;
 mod table;
 
 use table::Table;
+pub(crate) use table::inflate;
 
 /// One built-in kind in one version.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

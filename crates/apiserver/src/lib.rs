@@ -3,4 +3,5 @@
 
 pub mod error;
 pub mod kinds;
+pub mod protobuf;
 pub mod schema;

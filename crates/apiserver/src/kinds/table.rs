@@ -46,7 +46,7 @@ impl Table {
 }
 
 /// The text of a committed data file.
-fn inflate(deflated: &[u8]) -> String {
+pub(crate) fn inflate(deflated: &[u8]) -> String {
     let mut text = String::new();
     DeflateDecoder::new(deflated).read_to_string(&mut text).expect("the committed file is tested to inflate");
     text

@@ -53,6 +53,12 @@ impl Definitions {
         self.named.iter().position(has)
     }
 
+    /// Every group, version and kind a definition stands for, with its name.
+    pub fn kinds(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let all = self.names.iter().zip(&self.named);
+        all.flat_map(|(name, schema)| gvks(schema).into_iter().flatten().map(|gvk| (name.as_str(), gvk)))
+    }
+
     /// One line per definition: its name, empty for derived ones, a tab, and its schema.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let named = self.names.iter().zip(&self.named).map(|(name, schema)| format!("{name}\t{schema}"));

@@ -1,4 +1,4 @@
-//! Writes the data files of `apiserver` from Kubernetes' published OpenAPI and discovery
+//! Writes the data files of `apiserver` from Kubernetes' published OpenAPI, discovery and protobuf
 //! documents. Takes facts only: names, types, keys and defaults, never a sentence.
 
 use std::fs;
@@ -11,8 +11,12 @@ use flate2::write::DeflateEncoder;
 
 mod definitions;
 mod discovery;
+mod messages;
+mod proto;
+mod structs;
 
-const USAGE: &str = "usage: generate-kinds --openapi KUBERNETES_API_DIR";
+const USAGE: &str =
+    "usage: generate-kinds --openapi KUBERNETES_API_DIR --protos MODULE_DIR [--protos MODULE_DIR]...";
 
 /// Group versions to serve, the preferred version of a group first, in the order of discovery.
 const SERVED: &[(&str, &str)] = &[
@@ -43,24 +47,28 @@ fn main() -> Result<()> {
     let definitions = definitions::read(&arguments.openapi.join("openapi-spec/v3"), SERVED)?;
     let kinds = discovery::read(&arguments.openapi.join("discovery"), SERVED, &definitions)?;
     let lines = std::iter::once(serde_json::to_string(&kinds)?).chain(definitions.lines());
-    write_data("kinds.bin", lines)
+    write_data("kinds.bin", lines)?;
+    write_data("messages.bin", messages::lines(&arguments.protos, SERVED, &definitions)?.into_iter())
 }
 
 struct Arguments {
     openapi: PathBuf,
+    protos: Vec<PathBuf>,
 }
 
 impl Arguments {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self> {
         let mut openapi = None;
+        let mut protos = Vec::new();
         while let Some(word) = words.next() {
             let value = words.next().map(PathBuf::from).context(USAGE)?;
             match word.as_str() {
                 "--openapi" => openapi = Some(value),
+                "--protos" => protos.push(value),
                 _ => bail!(USAGE),
             }
         }
-        Ok(Self { openapi: openapi.context(USAGE)? })
+        Ok(Self { openapi: openapi.context(USAGE)?, protos })
     }
 }
 
