@@ -3,5 +3,6 @@
 
 pub mod error;
 pub mod kinds;
+pub mod patch;
 pub mod protobuf;
 pub mod schema;
