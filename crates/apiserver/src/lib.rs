@@ -3,6 +3,8 @@
 
 pub mod error;
 pub mod kinds;
+pub mod metadata;
 pub mod patch;
 pub mod protobuf;
 pub mod schema;
+pub mod validate;

@@ -8,7 +8,19 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+mod decode;
+mod default;
 mod parse;
+mod prune;
+#[cfg(test)]
+mod tests;
+mod unknown;
+
+pub(crate) use decode::decode_fault;
+pub use decode::{DefinitionName, decode_builtin, drop_nulls};
+pub use default::{apply_defaults, prune_nulls};
+pub use prune::prune;
+pub use unknown::{duplicate_fields, strict_error, strict_lines, unknown_fields};
 
 /// One node of a structural schema.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,0 +1,93 @@
+//! Which keys stand twice in the same object of a JSON text. Parsed objects cannot tell: the last key won.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::REPORTED_MAX;
+use crate::validate::child;
+
+/// The paths of keys that stand twice, each once, in the order of the document. Stops where the text stops
+/// being JSON.
+pub fn duplicate_fields(raw: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut reader = serde_json::Deserializer::from_slice(raw);
+    let scan = Scan { path: "", found: &mut found };
+    // A text that is no JSON is refused by the parser proper; here it only ends the search.
+    let _ended_early = scan.deserialize(&mut reader).is_err();
+    found
+}
+
+struct Scan<'a> {
+    path: &'a str,
+    found: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Scan<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Scan<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = BTreeSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let path = child(self.path, &key);
+            if seen.contains(&key) && self.found.len() < REPORTED_MAX && !self.found.contains(&path) {
+                self.found.push(path.clone());
+            }
+            map.next_value_seed(Scan { path: &path, found: self.found })?;
+            seen.insert(key);
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let mut index = 0;
+        loop {
+            let path = format!("{}[{index}]", self.path);
+            if items.next_element_seed(Scan { path: &path, found: self.found })?.is_none() {
+                return Ok(());
+            }
+            index += 1;
+        }
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(IgnoredAny).map(|_| ())
+    }
+}
