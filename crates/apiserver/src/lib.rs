@@ -1,10 +1,12 @@
 //! How Kubernetes speaks: REST, discovery, OpenAPI, patch, apply, watch, tables and CRDs over the store.
 //! Knows nothing of policies: admission is handed in.
 
+pub mod builtin;
 pub mod error;
 pub mod kinds;
 pub mod metadata;
 pub mod patch;
 pub mod protobuf;
 pub mod schema;
+pub mod selector;
 pub mod validate;
