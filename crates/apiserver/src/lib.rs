@@ -3,10 +3,12 @@
 
 pub mod builtin;
 pub mod error;
+pub mod jsonpath;
 pub mod kinds;
 pub mod metadata;
 pub mod patch;
 pub mod protobuf;
+pub mod quantity;
 pub mod schema;
 pub mod selector;
 pub mod validate;

@@ -41,9 +41,9 @@ pub struct SelectableFields {
 /// Which sentence refuses an unknown field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    NotSupported,
-    NotSupportedForJob,
-    NotKnown,
+    Usual,
+    OfJob,
+    MetadataOnly,
 }
 
 impl SelectableFields {
@@ -60,11 +60,11 @@ impl SelectableFields {
             ("events.k8s.io", "Event") => EVENTS_EVENT,
             ("batch", "Job") => &[NAME, NAMESPACE, ("status.successful", "status.succeeded", "0")],
             ("certificates.k8s.io", "CertificateSigningRequest") => &[NAME, ("spec.signerName", "", "")],
-            _ => return Self::named(Refusal::NotKnown, &[NAME, NAMESPACE]),
+            _ => return Self::named(Refusal::MetadataOnly, &[NAME, NAMESPACE]),
         };
         let refusal = match kind {
-            "Job" => Refusal::NotSupportedForJob,
-            _ => Refusal::NotSupported,
+            "Job" => Refusal::OfJob,
+            _ => Refusal::Usual,
         };
         Self::named(refusal, fields)
     }
@@ -73,7 +73,7 @@ impl SelectableFields {
     /// without the leading dot.
     pub fn custom<'a>(namespaced: bool, selectable: impl IntoIterator<Item = &'a str>) -> Self {
         let always: &[Entry] = if namespaced { &[NAME, NAMESPACE] } else { &[NAME] };
-        let mut offered = Self::named(Refusal::NotSupported, always);
+        let mut offered = Self::named(Refusal::Usual, always);
         offered.fields.extend(selectable.into_iter().map(|path| {
             let path = path.strip_prefix('.').unwrap_or(path).to_owned();
             Field { label: Cow::Owned(path.clone()), paths: vec![Cow::Owned(path)], absent: "" }
@@ -92,9 +92,9 @@ impl SelectableFields {
 
     fn field(&self, label: &str) -> Result<&Field, String> {
         self.fields.iter().find(|field| field.label == label).ok_or_else(|| match self.refusal {
-            Refusal::NotSupported => format!("field label not supported: {label}"),
-            Refusal::NotSupportedForJob => format!("field label {label:?} not supported for Job"),
-            Refusal::NotKnown => format!(
+            Refusal::Usual => format!("field label not supported: {label}"),
+            Refusal::OfJob => format!("field label {label:?} not supported for Job"),
+            Refusal::MetadataOnly => format!(
                 "{label:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
             ),
         })

@@ -1,0 +1,154 @@
+//! Walks a path through a value. Must not know how paths are written.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::{Comparison, Filter, Slice, SliceEnd, Step};
+
+/// `..` over a large object could otherwise multiply without end.
+const RESULTS_MAX: usize = 100_000;
+/// Objects nest no deeper than this on their way in.
+const DEPTH_MAX: usize = 128;
+
+/// The values that the steps lead to.
+pub(super) fn steps<'a>(steps: &'a [Step], start: Vec<&'a Value>) -> Result<Vec<&'a Value>, String> {
+    let mut values = start;
+    for one in steps {
+        values = step(one, values)?;
+        if values.len() > RESULTS_MAX {
+            return Err(format!("more than {RESULTS_MAX} results"));
+        }
+    }
+    Ok(values)
+}
+
+fn step<'a>(step: &'a Step, values: Vec<&'a Value>) -> Result<Vec<&'a Value>, String> {
+    let mut results = Vec::new();
+    match step {
+        Step::Field(name) => results.extend(values.into_iter().filter_map(|value| value.get(name))),
+        Step::Literal(literal) => results.extend(values.iter().map(|_| literal)),
+        Step::Wildcard => values.into_iter().for_each(|value| results.extend(children(value))),
+        Step::Descend => values.into_iter().for_each(|value| descend(value, 0, &mut results)),
+        Step::Slice(slice) => {
+            for value in values.into_iter().filter(|value| !value.is_null()) {
+                let Value::Array(items) = value else {
+                    return Err(format!("{} is not array or slice", type_name(value)));
+                };
+                results.extend(sliced(*slice, items)?);
+            }
+        }
+        Step::Union(paths) => {
+            for path in paths {
+                results.extend(steps(path, values.clone())?);
+            }
+        }
+        Step::Filter(filter) => {
+            for value in values {
+                let Value::Array(items) = value else {
+                    return Err(format!("{value} is not array or slice and cannot be filtered"));
+                };
+                for item in items {
+                    if passes(filter, item)? {
+                        results.push(item);
+                    }
+                }
+            }
+        }
+    }
+    Ok(results)
+}
+
+fn children(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Object(fields) => fields.values().collect(),
+        Value::Array(items) => items.iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The value itself and every object and array below it, parents first.
+fn descend<'a>(value: &'a Value, depth: usize, results: &mut Vec<&'a Value>) {
+    let children = children(value);
+    if children.is_empty() || depth > DEPTH_MAX || results.len() > RESULTS_MAX {
+        return;
+    }
+    results.push(value);
+    for child in children {
+        descend(child, depth + 1, results);
+    }
+}
+
+fn sliced(slice: Slice, items: &[Value]) -> Result<impl Iterator<Item = &Value>, String> {
+    let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
+    let from_end = |bound: i64| if bound < 0 { bound.saturating_add(length) } else { bound };
+    let from = from_end(slice.from);
+    let to = match slice.to {
+        SliceEnd::Single => from.saturating_add(1),
+        SliceEnd::At(bound) => from_end(bound),
+        SliceEnd::Last => length,
+    };
+    let outside = |index: i64| format!("array index out of bounds: index {index}, length {length}");
+    if from != to && (from >= length || from < 0) {
+        return Err(outside(from));
+    }
+    if from != to && (to > length || to < 0) {
+        return Err(outside(to.saturating_sub(1)));
+    }
+    if from > to {
+        return Err(format!("starting index {from} is greater than ending index {to}"));
+    }
+    let range = usize::try_from(from).ok().zip(usize::try_from(to).ok()).filter(|_| from != to);
+    let picked = range.and_then(|(from, to)| items.get(from..to)).unwrap_or_default();
+    Ok(picked.iter().step_by(slice.step))
+}
+
+fn passes(filter: &Filter, item: &Value) -> Result<bool, String> {
+    let left = steps(&filter.left, vec![item])?;
+    if filter.comparison == Comparison::Exists {
+        return Ok(!left.is_empty());
+    }
+    let right = steps(&filter.right, vec![item])?;
+    let (left, right) = match (&left[..], &right[..]) {
+        ([], _) | (_, []) => return Ok(false),
+        ([left], [right]) => (*left, *right),
+        _ => return Err(String::from("can only compare one element at a time")),
+    };
+    compare(left, filter.comparison, right)
+}
+
+fn compare(left: &Value, comparison: Comparison, right: &Value) -> Result<bool, String> {
+    let order = order(left, right);
+    match (comparison, order) {
+        (Comparison::Equal, Some(order)) => Ok(order == Ordering::Equal),
+        (Comparison::NotEqual, Some(order)) => Ok(order != Ordering::Equal),
+        (_, None) => Err(String::from("incompatible types for comparison")),
+        (_, Some(_)) if left.is_boolean() => Err(String::from("invalid type for comparison")),
+        (Comparison::Less, Some(order)) => Ok(order == Ordering::Less),
+        (Comparison::LessOrEqual, Some(order)) => Ok(order != Ordering::Greater),
+        (Comparison::Greater, Some(order)) => Ok(order == Ordering::Greater),
+        (Comparison::GreaterOrEqual, Some(order)) => Ok(order != Ordering::Less),
+        (Comparison::Exists, Some(_)) => Ok(true),
+    }
+}
+
+fn order(left: &Value, right: &Value) -> Option<Ordering> {
+    match (left, right) {
+        (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
+        (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
+        (Value::Number(left), Value::Number(right)) => match (left.as_i64(), right.as_i64()) {
+            (Some(left), Some(right)) => Some(left.cmp(&right)),
+            _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+        },
+        _ => None,
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Object(_) => "map[string]interface {}",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        _ => "number",
+    }
+}
