@@ -7,6 +7,8 @@ mod log;
 mod reader;
 mod recover;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -70,10 +72,10 @@ pub(crate) fn open(files: Arc<dyn Files>, options: &Options, index: &Index) -> R
     let mut found = recover::recover(&*files, index)?;
     let last = index.revision();
     let store = found.store.unwrap_or_else(|| RandomState::new().hash_one(0));
-    let log = open_log(&*files, &mut found, store, last, options.segment_bytes)?;
     for name in &found.obsolete {
         files.remove(name).map_err(io_error("remove", files.directory().join(name)))?;
     }
+    let log = open_log(&*files, &mut found, store, last, options.segment_bytes)?;
     let mut closed: Vec<ClosedLog> = Vec::new();
     let nexts = found.logs.iter().skip(1).map(|log| log.first).chain([log.first()]);
     for (log, next) in found.logs.iter().zip(nexts) {

@@ -1,0 +1,244 @@
+//! The disk backend over a directory that fails and loses power: what was acknowledged is there, in order
+//! and whole, whichever call fails and whenever the power goes.
+
+mod sim;
+
+use std::collections::BTreeMap;
+
+use self::sim::{Fault, Random, Sim};
+use crate::{Change, Event, EventKind, Expect, Options, Payload, Revision, Store, Write, WriteError};
+
+const OPTIONS: Options = Options { segment_bytes: 700, value_bytes_max: 1 << 20 };
+
+/// What the clients of one run know.
+#[derive(Default)]
+struct Clients {
+    /// Acknowledged writes by revision: key, value and kind.
+    acknowledged: BTreeMap<Revision, Told>,
+    /// Writes whose last answer was an error of the disk, so that they may or may not be there.
+    unknown: Vec<Told>,
+    compacted: Revision,
+    /// How many answers were errors of the disk.
+    errors: usize,
+}
+
+type Told = (String, Vec<u8>, EventKind);
+
+fn write(key: &str, value: &[u8], kind: EventKind) -> Write {
+    let payload = Payload::plain(value.to_vec());
+    let change = match kind {
+        EventKind::Put => Change::Put(payload),
+        EventKind::Delete => Change::Delete(payload),
+    };
+    Write { table: "t".into(), key: key.into(), expect: Expect::Any, change }
+}
+
+fn told(event: &Event) -> Told {
+    (event.key.to_string(), event.value.to_vec(), event.kind)
+}
+
+impl Clients {
+    /// Writes in groups of several concurrent clients, and compacts now and then.
+    async fn run(&mut self, store: &Store, seed: u64, rounds: usize) {
+        let mut random = Random(seed);
+        for round in 0..rounds {
+            let mut group = Vec::new();
+            for client in 0..1 + random.below(3) {
+                let kind = if random.below(5) == 0 { EventKind::Delete } else { EventKind::Put };
+                let value = format!("{seed}-{round}-{client}-").repeat(1 + random.below(12)).into_bytes();
+                group.push((format!("key-{}", random.below(6)), value, kind));
+            }
+            self.write_group(store, group).await;
+            if random.below(5) == 0 {
+                let revision = store.revision().saturating_sub(random.below(4) as u64);
+                // What the disk says to it matters to no write; the checks below see the outcome.
+                let _ = store.compact(revision).await;
+                self.compacted = self.compacted.max(store.compacted());
+            }
+        }
+    }
+
+    async fn write_group(&mut self, store: &Store, group: Vec<Told>) {
+        let mut waiting = tokio::task::JoinSet::new();
+        for told in group {
+            let store = store.clone();
+            waiting.spawn(async move {
+                let outcome = store.write(write(&told.0, &told.1, told.2)).await;
+                (told, outcome)
+            });
+        }
+        let mut unknown = Vec::new();
+        while let Some(outcome) = waiting.join_next().await {
+            match outcome.expect("no write panics") {
+                (told, Ok(revision)) => _ = self.acknowledged.insert(revision, told),
+                (_, Err(WriteError::Conflict { .. })) => {}
+                (told, Err(WriteError::Storage(_))) => unknown.push(told),
+                (_, Err(error)) => panic!("{error}"),
+            }
+        }
+        self.errors += unknown.len();
+        self.unknown.extend(unknown);
+    }
+
+    /// Checks that a store holds every acknowledged write and, behind the last of them, nothing but whole
+    /// writes that somebody asked for.
+    async fn check(&self, store: &Store, context: &str) {
+        let last = self.acknowledged.keys().next_back().copied().unwrap_or(0);
+        assert!(store.revision() >= last, "{context}: revision {} but {last} was told", store.revision());
+        assert!(store.compacted() >= self.compacted, "{context}: the compaction was forgotten");
+        let mut state = BTreeMap::new();
+        let known = self.acknowledged.range(..=store.compacted());
+        known.for_each(|(revision, told)| replay(&mut state, *revision, told));
+        for event in events(store).await {
+            let told = told(&event);
+            match self.acknowledged.get(&event.revision) {
+                Some(expected) => assert_eq!(&told, expected, "{context}: revision {}", event.revision),
+                None => assert!(
+                    event.revision > last && self.unknown.contains(&told),
+                    "{context}: nobody wrote {told:?} at {}",
+                    event.revision
+                ),
+            }
+            replay(&mut state, event.revision, &told);
+        }
+        let page = store.range("t", crate::Range::default()).expect("the newest revision can be read");
+        let found: BTreeMap<_, _> = page
+            .entries
+            .into_iter()
+            .map(|entry| (entry.key.to_string(), (entry.revision, entry.value.to_vec())))
+            .collect();
+        assert_eq!(found, state, "{context}");
+    }
+}
+
+fn replay(state: &mut BTreeMap<String, (Revision, Vec<u8>)>, revision: Revision, told: &Told) {
+    match told.2 {
+        EventKind::Put => _ = state.insert(told.0.clone(), (revision, told.1.clone())),
+        EventKind::Delete => _ = state.remove(&told.0),
+    }
+}
+
+/// All events that can still be had; their revisions follow one another.
+async fn events(store: &Store) -> Vec<Event> {
+    let mut watch = store.watch("t", "", store.compacted()).expect("the compacted revision can be watched");
+    let mut events: Vec<Event> = Vec::new();
+    while events.last().map_or(store.compacted(), |event| event.revision) < store.revision() {
+        let batch = watch.next().await.expect("nobody compacts or closes");
+        for event in batch.events {
+            let previous = events.last().map_or(store.compacted(), |event| event.revision);
+            assert_eq!(event.revision, previous + 1);
+            events.push((*event).clone());
+        }
+    }
+    events
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+}
+
+fn open(sim: &Sim, context: &str) -> Store {
+    Store::open_files(sim.clone(), OPTIONS).unwrap_or_else(|error| panic!("{context}: {error}"))
+}
+
+/// Runs clients over a directory in which something goes wrong, then checks what they find: in the running
+/// store, after a restart, and after a loss of power. Returns how many calls there were to fail.
+async fn survive(fault: Fault, seed: u64) -> usize {
+    let sim = Sim::default();
+    sim.set_fault(fault);
+    let mut clients = Clients::default();
+    let context = format!("{fault:?}, seed {seed}");
+    if let Ok(store) = Store::open_files(sim.clone(), OPTIONS) {
+        clients.run(&store, seed, 24).await;
+        clients.check(&store, &format!("running, {context}")).await;
+        drop(store);
+    }
+    let calls = sim.calls();
+    sim.set_fault(Fault::None);
+    for power_loss in 0..3 {
+        let context = format!("after power loss {power_loss}, {context}");
+        let sim = sim.after_power_loss(seed * 31 + power_loss);
+        clients.check(&open(&sim, &context), &context).await;
+        // Recovery itself leaves what the next one understands.
+        let sim = sim.after_power_loss(seed);
+        clients.check(&open(&sim, &context), &context).await;
+    }
+    let context = format!("after restart, {context}");
+    let store = open(&sim, &context);
+    clients.check(&store, &context).await;
+    let errors = clients.errors;
+    clients.run(&store, seed + 1000, 3).await;
+    assert_eq!(clients.errors, errors, "{context}: the disk is well again");
+    calls
+}
+
+#[test]
+fn acknowledged_writes_survive_any_single_failing_call() {
+    block_on(async {
+        for seed in 0..2 {
+            let calls = survive(Fault::None, seed).await;
+            assert!(calls > 80, "the run is long enough to rotate and to write snapshots: {calls}");
+            for call in 1..=calls {
+                survive(Fault::Once(call), seed).await;
+            }
+        }
+    });
+}
+
+#[test]
+fn acknowledged_writes_survive_the_loss_of_power_at_any_call() {
+    block_on(async {
+        for seed in 10..13 {
+            let calls = survive(Fault::None, seed).await;
+            for call in 1..=calls {
+                survive(Fault::Dead(call), seed).await;
+            }
+        }
+    });
+}
+
+#[test]
+fn a_full_disk_gives_errors_and_works_again_when_there_is_room() {
+    block_on(async {
+        let calls = survive(Fault::None, 20).await;
+        for call in (5..=calls).step_by(3) {
+            survive(Fault::Full(call), 20).await;
+            let sim = Sim::default();
+            let store = open(&sim, "a healthy disk");
+            let mut clients = Clients::default();
+            clients.run(&store, 20, 8).await;
+            sim.set_fault(Fault::Full(1));
+            clients.run(&store, 21, 8).await;
+            assert!(clients.errors > 0, "the disk was full");
+            sim.set_fault(Fault::None);
+            let errors = clients.errors;
+            clients.run(&store, 22, 8).await;
+            assert_eq!(clients.errors, errors, "there is room again");
+            clients.check(&store, "room again").await;
+            drop(store);
+            clients.check(&open(&sim, "restart"), "restart").await;
+        }
+    });
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_written_and_everything_is_read() {
+    block_on(async {
+        let sim = Sim::default();
+        let store = open(&sim, "a healthy disk");
+        let mut clients = Clients::default();
+        for value in [b"one", b"two"] {
+            clients.write_group(&store, vec![("key-0".to_owned(), value.to_vec(), EventKind::Put)]).await;
+        }
+        // The next write finds room in the file: one call writes, the next one syncs.
+        sim.set_fault(Fault::Once(2));
+        let error = store.write(write("key-0", b"lost", EventKind::Put)).await.unwrap_err();
+        assert!(error.to_string().contains("sync log-"), "{error}");
+        let error = store.write(write("key-0", b"refused", EventKind::Put)).await.unwrap_err();
+        assert!(error.to_string().contains("no more writes until the store is opened again"), "{error}");
+        clients.unknown.push(("key-0".to_owned(), b"lost".to_vec(), EventKind::Put));
+        clients.check(&store, "reads go on").await;
+        drop(store);
+        clients.check(&open(&sim, "reopened"), "reopened").await;
+    });
+}
