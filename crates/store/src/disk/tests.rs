@@ -151,6 +151,8 @@ async fn survive(fault: Fault, seed: u64) -> usize {
     if let Ok(store) = Store::open_files(sim.clone(), OPTIONS) {
         clients.run(&store, seed, 24).await;
         clients.check(&store, &format!("running, {context}")).await;
+        let last = clients.acknowledged.keys().next_back().copied().unwrap_or(0);
+        assert_eq!(store.revision(), last, "nobody sees what was answered with an error, {context}");
         drop(store);
     }
     let calls = sim.calls();
