@@ -56,6 +56,8 @@ pub struct Subresource {
     pub kind: &'static str,
     /// What can be done with it.
     pub verbs: Vec<&'static str>,
+    /// The place of the definition of the kind that it speaks; none for options of connections.
+    pub schema: Option<u16>,
 }
 
 /// Every built-in kind: the core group first, then groups in the order of discovery, the preferred

@@ -6,6 +6,7 @@ pub mod error;
 pub mod jsonpath;
 pub mod kinds;
 pub mod metadata;
+pub mod openapi;
 pub mod patch;
 pub mod protobuf;
 pub mod quantity;

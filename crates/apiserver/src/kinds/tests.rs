@@ -1,3 +1,5 @@
+//! The committed table against facts about Kubernetes that everybody knows.
+
 use std::collections::BTreeSet;
 
 use serde_json::json;

@@ -36,21 +36,30 @@ fn kind(group: &str, version: &str, resource: &Value, all: &[Value], definitions
         "categories": array(&resource["categories"]),
         "namespaced": resource["namespaced"],
         "verbs": array(&resource["verbs"]),
-        "subresources": subresources(group, version, name(resource), all),
+        "subresources": subresources(group, version, name(resource), all, definitions),
         "schema": definitions.of_kind(group, version, kind),
     })
 }
 
-fn subresources(group: &str, version: &str, plural: &str, all: &[Value]) -> Vec<Value> {
+fn subresources(
+    group: &str,
+    version: &str,
+    plural: &str,
+    all: &[Value],
+    definitions: &Definitions,
+) -> Vec<Value> {
     let of_plural = |resource: &Value| -> Option<Value> {
         let subresource = name(resource).strip_prefix(plural)?.strip_prefix('/')?;
         // A subresource names its own group version only where it differs from its parent's.
+        let group = resource["group"].as_str().unwrap_or(group);
+        let version = resource["version"].as_str().unwrap_or(version);
         Some(json!({
             "name": subresource,
-            "group": resource["group"].as_str().unwrap_or(group),
-            "version": resource["version"].as_str().unwrap_or(version),
+            "group": group,
+            "version": version,
             "kind": resource["kind"],
             "verbs": array(&resource["verbs"]),
+            "schema": definitions.of_kind(group, version, resource["kind"].as_str().unwrap_or_default()),
         }))
     };
     all.iter().filter_map(of_plural).collect()
