@@ -102,8 +102,8 @@ fn require(fields: &mut Map<String, Value>, names: &[&str]) {
 /// Drops what OpenAPI v2 has no words for. A field that may be null, or hold anything, loses its type:
 /// kubectl would refuse values that the server takes.
 fn to_v2(fields: &mut Map<String, Value>) {
-    for junctor in ["allOf", "oneOf", "anyOf", "not"] {
-        fields.remove(junctor);
+    for word in ["allOf", "oneOf", "anyOf", "not", "default"] {
+        fields.remove(word);
     }
     let nullable = is_true(fields, "nullable");
     let free = is_true(fields, "x-kubernetes-preserve-unknown-fields");

@@ -41,7 +41,8 @@ fn definition() -> Value {
                             "replicas": { "type": "integer", "default": 1, "minimum": 0 },
                             "suspend": { "type": "boolean", "nullable": true },
                             "config": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
-                            "template": { "type": "object", "x-kubernetes-embedded-resource": true },
+                            "template": { "type": "object", "x-kubernetes-embedded-resource": true,
+                                          "properties": { "spec": { "type": "object" } } },
                             "port": { "x-kubernetes-int-or-string": true,
                                       "anyOf": [{ "type": "integer" }, { "type": "string" }] },
                         } },
@@ -177,7 +178,7 @@ fn custom_kinds_get_the_metadata_of_objects() {
     expected["properties"]["spec"]["properties"]["template"] = json!({
         "type": "object",
         "required": ["kind", "apiVersion"],
-        "properties": { "apiVersion": text, "kind": text, "metadata": metadata },
+        "properties": { "apiVersion": text, "kind": text, "metadata": metadata, "spec": { "type": "object" } },
         "x-kubernetes-embedded-resource": true,
     });
     expected["x-kubernetes-group-version-kind"] =
@@ -203,6 +204,7 @@ fn openapi_v2_of_custom_kinds_drops_what_it_cannot_say() {
     let spec = &swagger["definitions"]["com.example.stable.v1.CronTab"]["properties"]["spec"];
     assert_eq!(spec["properties"]["suspend"], json!({}));
     assert_eq!(spec["required"], json!(["replicas"]));
+    assert_eq!(spec["properties"]["replicas"], json!({ "type": "integer", "minimum": 0 }));
     assert_eq!(spec["properties"]["config"], json!({ "x-kubernetes-preserve-unknown-fields": true }));
     assert_eq!(spec["properties"]["port"], json!({ "x-kubernetes-int-or-string": true }));
 }
