@@ -2,6 +2,7 @@
 //! Knows nothing of policies: admission is handed in.
 
 pub mod builtin;
+pub mod crd;
 pub mod error;
 pub mod jsonpath;
 pub mod kinds;

@@ -46,8 +46,19 @@ pub fn validate_create(metadata: &Value, namespaced: bool, rule: NameRule, path:
     errors
 }
 
-/// What is wrong with new metadata in the light of the stored one.
-pub fn validate_update(metadata: &Value, old: &Value, path: &str) -> Vec<FieldError> {
+/// What is wrong with new metadata in the light of the stored one, each fault once. The name was checked
+/// by the rule of its kind when the object was made.
+pub fn validate_update(metadata: &Value, old: &Value, namespaced: bool, path: &str) -> Vec<FieldError> {
+    let mut errors = validate_create(metadata, namespaced, NameRule::PathSegment, path);
+    for error in changes(metadata, old, path) {
+        if !errors.contains(&error) {
+            errors.push(error);
+        }
+    }
+    errors
+}
+
+fn changes(metadata: &Value, old: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if !old["deletionTimestamp"].is_null() {
         errors.extend(new_finalizers(metadata, old, path));
@@ -71,10 +82,6 @@ pub fn validate_update(metadata: &Value, old: &Value, path: &str) -> Vec<FieldEr
             errors.push(immutable(path, key, metadata[key].clone()));
         }
     }
-    errors.extend(labels(metadata, path));
-    errors.extend(annotations(metadata, path));
-    errors.extend(owner_references(metadata, path));
-    errors.extend(managed_fields(metadata, path));
     errors
 }
 

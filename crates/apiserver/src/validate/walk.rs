@@ -113,7 +113,7 @@ fn check_type(value: &Value, schema: &Schema, format: Option<&str>, path: &str) 
     match format {
         // A format says more than a type: what is neither text nor list is told by it, text and lists
         // are left to the format itself.
-        Some(format) if !(value.is_string() || value.is_array()) && !fits => wrong(format, found_format),
+        Some(format) if !(value.is_string() || value.is_array() || fits) => wrong(format, found_format),
         Some(_) if !numeric && (value.is_string() || value.is_array()) => passed,
         _ if fits => passed,
         _ => wrong(&allowed.join(","), found),

@@ -56,7 +56,7 @@ pub(super) fn is_isbn10(text: &str) -> bool {
     let worth = |byte: u8| if byte == b'X' { 10 } else { u32::from(byte.wrapping_sub(b'0')) };
     let last = plain.bytes().last().is_some_and(|byte| byte.is_ascii_digit() || byte == b'X');
     let sum: u32 = plain.bytes().zip(1..).map(|(byte, place): (u8, u32)| worth(byte) * place).sum();
-    shaped && last && sum % 11 == 0
+    shaped && last && sum.is_multiple_of(11)
 }
 
 /// Thirteen digits whose weighted sum is a multiple of ten.
@@ -64,7 +64,7 @@ pub(super) fn is_isbn13(text: &str) -> bool {
     let plain: String = text.chars().filter(|letter| !letter.is_whitespace() && *letter != '-').collect();
     let digits = digits_of(&plain);
     let sum: u32 = digits.iter().zip([1, 3].into_iter().cycle()).map(|(digit, weight)| digit * weight).sum();
-    plain.len() == 13 && digits.len() == 13 && sum % 10 == 0
+    plain.len() == 13 && digits.len() == 13 && sum.is_multiple_of(10)
 }
 
 /// A number of one of the big card companies with a right check digit.
@@ -81,7 +81,7 @@ pub(super) fn is_credit_card(text: &str) -> bool {
         (_, double) => double,
     };
     let sum: u32 = digits_of(&plain).into_iter().rev().enumerate().map(doubled).sum();
-    CARD.is_match(&plain) && sum % 10 == 0
+    CARD.is_match(&plain) && sum.is_multiple_of(10)
 }
 
 /// A social security number of the United States.
@@ -103,7 +103,7 @@ pub(super) fn is_rgb_color(text: &str) -> bool {
 pub(super) fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     let plain = body.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
-    !text.is_empty() && text.len() % 4 == 0 && text.len() - body.len() <= 2 && plain
+    !text.is_empty() && text.len().is_multiple_of(4) && text.len() - body.len() <= 2 && plain
 }
 
 /// `1h30m`, `-1.5s`, or words such as `3 days`.

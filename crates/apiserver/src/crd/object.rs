@@ -1,0 +1,124 @@
+//! One custom object: decoding, defaulting and checking it against its kind.
+
+use serde_json::Value;
+
+use super::{CustomKind, CustomVersion, text};
+use crate::error::{ApiError, FieldError};
+use crate::metadata::{self, NameRule, object_meta};
+use crate::schema::{Schema, apply_defaults, decode_fault, prune, prune_nulls};
+use crate::validate::{self, DEPTH_MAX, child};
+
+impl CustomKind {
+    /// Refuses malformed metadata, drops what the schema does not know and fills in defaults. Answers with
+    /// the paths of unknown fields, for `fieldValidation`.
+    pub fn decode(&self, version: &CustomVersion, object: &mut Value) -> Result<Vec<String>, ApiError> {
+        let embedded = || embedded_fault(object, &version.schema, "", 0).map(|fault| fault.to_string());
+        let fault = metadata_fault(&object["metadata"]).or_else(embedded);
+        if let Some(fault) = fault {
+            let (kind, version) = (&self.names.kind, &version.name);
+            return Err(ApiError::bad_request(format!(
+                "{kind} in version {version:?} cannot be handled as a {kind}: {fault}"
+            )));
+        }
+        let unknown = prune(object, &version.schema, true);
+        prune_nulls(object, &version.schema);
+        apply_defaults(object, &version.schema);
+        Ok(unknown)
+    }
+
+    /// Everything that is wrong with a new object.
+    pub fn validate_create(&self, version: &CustomVersion, object: &Value) -> Vec<FieldError> {
+        let mut errors = self.validate_type(version, object);
+        if !errors.is_empty() {
+            return errors;
+        }
+        let meta = &object["metadata"];
+        errors.extend(metadata::validate_create(meta, self.namespaced, NameRule::Subdomain, "metadata"));
+        errors.extend(validate::validate_schema(object, None, &version.schema, ""));
+        errors.extend(version.scale.iter().flat_map(|scale| scale.validate(object)));
+        errors.extend(validate::validate_embedded(object, &version.schema, ""));
+        errors.extend(validate::validate_lists(object, &version.schema, ""));
+        errors
+    }
+
+    /// Everything that is wrong with a changed object. Old faults of unchanged values are let through.
+    pub fn validate_update(&self, version: &CustomVersion, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors =
+            metadata::validate_update(&object["metadata"], &old["metadata"], self.namespaced, "metadata");
+        let wrong_type = self.validate_type(version, object);
+        if !wrong_type.is_empty() {
+            errors.extend(wrong_type);
+            return errors;
+        }
+        errors.extend(validate::validate_schema(object, Some(old), &version.schema, ""));
+        errors.extend(version.scale.iter().flat_map(|scale| scale.validate(object)));
+        errors.extend(validate::validate_embedded(object, &version.schema, ""));
+        if validate::validate_lists(old, &version.schema, "").is_empty() {
+            errors.extend(validate::validate_lists(object, &version.schema, ""));
+        }
+        errors
+    }
+
+    /// Everything that is wrong with a change of the status alone.
+    pub fn validate_status(&self, version: &CustomVersion, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors =
+            metadata::validate_update(&object["metadata"], &old["metadata"], self.namespaced, "metadata");
+        errors.extend(self.validate_type(version, object));
+        if let (Some(status), Some(schema)) = (object.get("status"), version.schema.properties.get("status"))
+        {
+            errors.extend(validate::validate_schema(status, old.get("status"), schema, "status"));
+        }
+        errors.extend(version.scale.iter().flat_map(|scale| scale.validate_status(object)));
+        errors
+    }
+
+    fn validate_type(&self, version: &CustomVersion, object: &Value) -> Vec<FieldError> {
+        let api_version = format!("{}/{}", self.group, version.name);
+        [("kind", &self.names.kind), ("apiVersion", &api_version)]
+            .into_iter()
+            .filter(|(field, wanted)| text(&object[*field]) != wanted.as_str())
+            .map(|(field, wanted)| {
+                FieldError::invalid(field, text(&object[field]), format!("must be {wanted}"))
+            })
+            .collect()
+    }
+}
+
+fn metadata_fault(metadata: &Value) -> Option<String> {
+    decode_fault(metadata, object_meta(), "ObjectMeta", "", |_| "")
+}
+
+/// Embedded resources are decoded as far as every object is the same: apiVersion, kind, metadata.
+fn embedded_fault(value: &Value, schema: &Schema, path: &str, depth: usize) -> Option<FieldError> {
+    if depth > DEPTH_MAX {
+        return None;
+    }
+    match value {
+        Value::Object(fields) => fields.iter().find_map(|(name, field)| {
+            let at = child(path, name);
+            let fault = match name.as_str() {
+                _ if !schema.embedded_resource => None,
+                "apiVersion" | "kind" => (!field.is_string()).then(|| String::from("must be a string")),
+                "metadata" => metadata_fault(field),
+                _ => None,
+            };
+            if let Some(fault) = fault {
+                return Some(FieldError::invalid(at, field.clone(), fault));
+            }
+            let below = schema.properties.get(name.as_str());
+            match (below, &schema.values) {
+                (Some(below), _) => embedded_fault(field, below, &at, depth + 1),
+                (None, Some(values)) => embedded_fault(field, values, &format!("{path}[{name}]"), depth + 1),
+                (None, None) => None,
+            }
+        }),
+        Value::Array(items) => {
+            let element = schema.items.as_ref()?;
+            let mut all = items.iter().enumerate();
+            all.find_map(|(index, item)| {
+                embedded_fault(item, element, &format!("{path}[{index}]"), depth + 1)
+            })
+        }
+        _ => None,
+    }
+}
