@@ -13,4 +13,5 @@ pub mod protobuf;
 pub mod quantity;
 pub mod schema;
 pub mod selector;
+pub mod table;
 pub mod validate;
