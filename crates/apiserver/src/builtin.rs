@@ -1,4 +1,16 @@
 //! What kube-apiserver knows of built-in kinds beyond their schema.
 //! Must not know about HTTP or storage: it sees values.
 
+mod defaults;
+mod fill;
 pub mod names;
+mod prepare;
+
+pub use defaults::{allocate_service, apply_defaults, needs_cluster_ip};
+pub use prepare::{
+    has_generation, has_status, is_new_generation, prepare_for_create, prepare_for_status_update,
+    prepare_for_update,
+};
+
+#[cfg(test)]
+mod tests;
