@@ -1,0 +1,89 @@
+//! When and how a workload leaves a cluster that fails it. Judging that belongs to `decide`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::is_default;
+
+/// What happens when a cluster or the application in it fails.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Failover {
+    /// The application is unhealthy.
+    #[serde(skip_serializing_if = "is_default")]
+    pub application: Option<ApplicationFailover>,
+    /// The cluster is tainted.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cluster: Option<ClusterFailover>,
+}
+
+/// What happens when the application is unhealthy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ApplicationFailover {
+    /// From when on it counts.
+    pub decision_conditions: DecisionConditions,
+    /// How the old copy goes; Gracefully unless said otherwise.
+    #[serde(skip_serializing_if = "is_default")]
+    pub purge_mode: Option<PurgeMode>,
+    /// How long the old copy may stay.
+    #[serde(skip_serializing_if = "is_default")]
+    pub grace_period_seconds: Option<i32>,
+    /// What the new copy inherits.
+    #[serde(skip_serializing_if = "is_default")]
+    pub state_preservation: Option<StatePreservation>,
+}
+
+/// From when on an unhealthy application has failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DecisionConditions {
+    /// 300 unless said otherwise.
+    #[serde(skip_serializing_if = "is_default")]
+    pub toleration_seconds: Option<i32>,
+}
+
+/// What happens when the cluster is tainted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClusterFailover {
+    /// How the old copy goes; Gracefully unless said otherwise.
+    #[serde(skip_serializing_if = "is_default")]
+    pub purge_mode: Option<PurgeMode>,
+    /// What the new copy inherits.
+    #[serde(skip_serializing_if = "is_default")]
+    pub state_preservation: Option<StatePreservation>,
+}
+
+/// How the copy in a failed cluster goes away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum PurgeMode {
+    /// At once.
+    Directly,
+    /// When the new copy is healthy, or the grace period is over.
+    #[default]
+    Gracefully,
+    /// Only by hand.
+    Never,
+    /// Older word for `Directly`.
+    Immediately,
+    /// Older word for `Gracefully`.
+    Graciously,
+}
+
+/// What the new copy inherits from the old one's status.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StatePreservation {
+    /// One value each.
+    pub rules: Vec<StatePreservationRule>,
+}
+
+/// One value that the new copy gets as a label.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StatePreservationRule {
+    /// Key of the label.
+    pub alias_label_name: String,
+    /// Where in the status the value is.
+    pub json_path: String,
+}

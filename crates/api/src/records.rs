@@ -1,0 +1,128 @@
+//! What Longshore itself remembers on objects, so that no restart changes an answer (R1).
+//!
+//! Everything is an annotation: Karmada's own schemas prune fields they do not know, but keep
+//! annotations, so the same records work on a control plane that Karmada installed. Each record is one
+//! annotation with one JSON object, so it is read and written as a whole or not at all.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::{ObjectMeta, is_default};
+
+/// Start of every key of ours; such keys are never a user's change of a template.
+pub const PREFIX: &str = "longshore.io/";
+
+/// On bindings: the [`Pin`], what the binding's spec was made from.
+pub const PIN: &str = "longshore.io/pin";
+/// On templates: the [`ClaimRecord`], how things stood when the policy in charge claimed it.
+pub const CLAIM: &str = "longshore.io/claim";
+/// On templates: digest of the template when it joined the waiting list, because it changed and no
+/// policy matched (S3).
+pub const WAITING: &str = "longshore.io/waiting";
+/// On templates: a value that was never there before asks for propagation by the policy as it is now.
+/// `longshore reconcile` writes it.
+pub const RECONCILE: &str = "longshore.io/reconcile";
+
+/// A policy at one moment of its life.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PolicyMark {
+    /// Which policy, also after it was deleted and made again under the same name.
+    pub uid: String,
+    /// Which version of its spec.
+    pub generation: i64,
+}
+
+/// What a binding's spec was made from. Works are rendered only from a template with this digest (R2).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Pin {
+    /// The policy whose rules the spec repeats.
+    pub policy: PolicyMark,
+    /// Digest of the user's part of the template.
+    pub template: String,
+    /// The template's [`RECONCILE`] value that was answered last.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reconcile: String,
+}
+
+/// How things stood when a policy claimed a template.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClaimRecord {
+    /// The policy that claims.
+    pub policy: PolicyMark,
+    /// Digest of the user's part of the template at that moment: another digest now is a user change.
+    pub template: String,
+    /// True when the template was there before the policy matched it, so a Lazy policy waits (R3).
+    #[serde(skip_serializing_if = "is_default")]
+    pub template_first: bool,
+    /// Uid of the policy it was taken from by preemption.
+    #[serde(skip_serializing_if = "is_default")]
+    pub taken_from: String,
+}
+
+impl Pin {
+    /// The record on a binding; none if it was never written or cannot be understood.
+    pub fn read(binding: &ObjectMeta) -> Option<Pin> {
+        read(binding, PIN)
+    }
+
+    /// Puts the record on a binding.
+    pub fn write(&self, binding: &mut ObjectMeta) {
+        write(binding, PIN, self);
+    }
+}
+
+impl ClaimRecord {
+    /// The record on a template; none if it was never written or cannot be understood.
+    pub fn read(template: &ObjectMeta) -> Option<ClaimRecord> {
+        read(template, CLAIM)
+    }
+
+    /// Puts the record on a template.
+    pub fn write(&self, template: &mut ObjectMeta) {
+        write(template, CLAIM, self);
+    }
+}
+
+fn read<T: DeserializeOwned>(metadata: &ObjectMeta, key: &str) -> Option<T> {
+    serde_json::from_str(metadata.annotations.get(key)?).ok()
+}
+
+fn write<T: Serialize>(metadata: &mut ObjectMeta, key: &str, record: &T) {
+    let json = serde_json::to_string(record).expect("strings, numbers and booleans are always JSON");
+    metadata.annotations.insert(key.to_owned(), json);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r1_what_was_written_is_read_again() {
+        let policy = PolicyMark { uid: "u1".into(), generation: 3 };
+        let pin = Pin { policy: policy.clone(), template: "d1".into(), reconcile: "r1".into() };
+        let claim =
+            ClaimRecord { policy, template: "d0".into(), template_first: true, taken_from: "u0".into() };
+        let mut metadata = ObjectMeta::default();
+        pin.write(&mut metadata);
+        claim.write(&mut metadata);
+        assert_eq!(
+            metadata.annotation(PIN),
+            r#"{"policy":{"uid":"u1","generation":3},"template":"d1","reconcile":"r1"}"#
+        );
+        assert_eq!(Pin::read(&metadata), Some(pin));
+        assert_eq!(ClaimRecord::read(&metadata), Some(claim));
+    }
+
+    #[test]
+    fn a_record_that_makes_no_sense_is_no_record() {
+        let mut metadata = ObjectMeta::default();
+        assert_eq!(Pin::read(&metadata), None);
+        for text in ["", "7", "{", r#"{"policy":5}"#] {
+            metadata.annotations.insert(PIN.to_owned(), text.to_owned());
+            assert_eq!(Pin::read(&metadata), None, "{text}");
+        }
+    }
+}
