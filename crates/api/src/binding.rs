@@ -247,7 +247,7 @@ pub struct WorkloadAffinityGroups {
 }
 
 /// What runs where.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct BindingStatus {
     /// Generation that was last scheduled.
@@ -268,7 +268,7 @@ pub struct BindingStatus {
 }
 
 /// The status in one cluster.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AggregatedStatusItem {
     /// The cluster.

@@ -2,11 +2,12 @@
 //!
 //! JSON follows Karmada's: camelCase, and a field with its zero value is left out exactly where Go's
 //! `omitempty` leaves it out. Missing required fields read as their zero value, as they do in Go;
-//! rejecting them is the schema's task.
+//! rejecting them is the schema's task (see [`crd`]).
 
 pub mod annotations;
 pub mod binding;
 pub mod cluster;
+pub mod crd;
 pub mod failover;
 pub mod finalizers;
 pub mod interpreter;

@@ -9,7 +9,7 @@ use crate::kinds::Kind;
 use crate::{Time, is_default};
 
 /// An object of any kind in this crate; twin kinds share one type and differ in `kind`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[serde(bound(
     serialize = "Spec: Serialize, Status: Serialize + Default + PartialEq",
@@ -17,8 +17,10 @@ use crate::{Time, is_default};
 ))]
 pub struct Object<Spec, Status = NoStatus> {
     /// `group/version`.
+    #[serde(default)]
     pub api_version: String,
     /// The kind's name, for example `PropagationPolicy`.
+    #[serde(default)]
     pub kind: String,
     /// Name, labels, annotations and what the API server keeps.
     #[serde(default)]
@@ -52,7 +54,7 @@ impl<Spec: Default, Status: Default> Object<Spec, Status> {
 pub struct NoStatus {}
 
 /// Kubernetes' object metadata.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ObjectMeta {
     /// Unique within the kind and namespace.

@@ -14,7 +14,7 @@ pub type OverridePolicy = Object<OverrideSpec>;
 pub type ClusterOverridePolicy = OverridePolicy;
 
 /// What an override policy says.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct OverrideSpec {
     /// The templates it is about; empty for all.
@@ -35,7 +35,7 @@ pub struct OverrideSpec {
 }
 
 /// What changes in a group of clusters.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct OverrideRule {
     /// The clusters; absent for all.
@@ -46,7 +46,7 @@ pub struct OverrideRule {
 }
 
 /// Changes to a manifest.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Overriders {
     /// Changes by JSON pointer.
@@ -86,7 +86,7 @@ pub enum OverriderOperator {
 }
 
 /// A change by JSON pointer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PlaintextOverrider {
     /// Where.
@@ -158,7 +158,7 @@ pub struct LabelAnnotationOverrider {
 }
 
 /// Changes inside a string field that holds JSON or YAML.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct FieldOverrider {
     /// JSON pointer to the string field.
@@ -172,7 +172,7 @@ pub struct FieldOverrider {
 }
 
 /// One change inside a field's document.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct FieldPatch {
     /// Where in the document.
@@ -185,7 +185,7 @@ pub struct FieldPatch {
 }
 
 /// What a Work remembers of a policy that changed its manifest.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AppliedOverride {
     /// The override policy.

@@ -14,7 +14,7 @@ pub const APPLIED: &str = "Applied";
 pub const DISPATCHING: &str = "Dispatching";
 
 /// What the member is to receive.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct WorkSpec {
     /// The manifests.
@@ -29,7 +29,7 @@ pub struct WorkSpec {
 }
 
 /// Manifests; Karmada always writes exactly one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct WorkloadTemplate {
     /// Whole objects.
@@ -38,7 +38,7 @@ pub struct WorkloadTemplate {
 }
 
 /// What the member reports.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct WorkStatus {
     /// [`APPLIED`] and [`DISPATCHING`].
@@ -50,7 +50,7 @@ pub struct WorkStatus {
 }
 
 /// The status of one manifest in the member.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ManifestStatus {
     /// Which manifest.
