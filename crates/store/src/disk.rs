@@ -12,14 +12,16 @@ mod tests;
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use self::files::Handle;
 pub(crate) use self::files::{Files, RealFiles};
 use self::frame::{FrameKind, FrameWriter};
 use self::log::{AppendError, Log};
-use self::recover::Found;
+use self::recover::{Found, FoundLog};
 pub(crate) use self::snapshot::{Installed, Task};
 use crate::backend::Backend;
 use crate::index::{Index, Record};
@@ -72,6 +74,8 @@ pub(crate) fn open(files: Arc<dyn Files>, options: &Options, index: &Index) -> R
     let mut found = recover::recover(&*files, index)?;
     let last = index.revision();
     let store = found.store.unwrap_or_else(|| RandomState::new().hash_one(0));
+    // The names that recovery went by must be durable before anything is removed or added because of them.
+    files.sync_directory().map_err(io_error("sync", files.directory().to_owned()))?;
     for name in &found.obsolete {
         files.remove(name).map_err(io_error("remove", files.directory().join(name)))?;
     }
@@ -101,7 +105,7 @@ fn open_log(
     let Some(newest) = found.logs.pop() else {
         return Log::create(files, store, last + 1, segment_bytes).map_err(|error| {
             let (AppendError::Undone(error) | AppendError::Broken(error)) = error;
-            let source = std::io::Error::new(error.source.kind(), error.to_string());
+            let source = io::Error::new(error.source.kind(), error.to_string());
             OpenError::Io { action: "start a log in", path: files.directory().to_owned(), source }
         });
     };
@@ -110,12 +114,28 @@ fn open_log(
     let mut file = files.open(&name).map_err(io_error("open", path.clone()))?;
     if newest.len > newest.end {
         file.set_len(newest.end).map_err(io_error("cut the torn end of", path.clone()))?;
-        file.sync().map_err(io_error("sync", path))?;
     }
+    settle(&mut *file, &newest).map_err(io_error("sync", path))?;
     Ok(Log::resume(file, newest.first, newest.end, segment_bytes))
 }
 
-fn io_error(action: &'static str, path: PathBuf) -> impl FnOnce(std::io::Error) -> OpenError {
+/// Makes the last frame durable before anybody is shown what it holds. Whoever wrote it may have died
+/// before its sync; or the sync may have failed, and then only writing it once more makes a later one try.
+fn settle(file: &mut dyn Handle, newest: &FoundLog) -> io::Result<()> {
+    let Some(offset) = newest.last_frame else { return Ok(()) };
+    let mut frame = vec![0; (newest.end - offset) as usize];
+    let mut filled = 0;
+    while filled < frame.len() {
+        match file.read_at(&mut frame[filled..], offset + filled as u64)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => filled += read,
+        }
+    }
+    file.write_at(&frame, offset)?;
+    file.sync()
+}
+
+fn io_error(action: &'static str, path: PathBuf) -> impl FnOnce(io::Error) -> OpenError {
     move |source| OpenError::Io { action, path, source }
 }
 

@@ -3,6 +3,8 @@
 
 mod sorted;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -124,15 +126,18 @@ impl Index {
 
     /// Makes durable writes visible, all at once, and wakes the watchers of the tables they touched.
     pub(crate) fn publish(&self, records: &[Record]) {
+        let mut touched: Vec<&Arc<str>> = records.iter().map(|record| &record.table).collect();
+        touched.sort_unstable();
+        touched.dedup();
         let mut state = self.write();
         for record in records {
             state.apply(record);
         }
-        let mut touched: Vec<&Arc<str>> = records.iter().map(|record| &record.table).collect();
-        touched.sort_unstable();
-        touched.dedup();
-        for name in touched {
-            state.tables[name].wake();
+        let wakes: Vec<_> = touched.into_iter().filter_map(|name| state.tables[name].wake()).collect();
+        // Those who are woken want the lock.
+        drop(state);
+        for wake in wakes {
+            wake.send_replace(());
         }
     }
 
@@ -204,9 +209,12 @@ impl Index {
 
     /// Ends all watches once they have seen everything.
     pub(crate) fn close(&self) {
-        let mut state = self.write();
+        // Also called while a thread unwinds, when there may be nobody left to tell.
+        let Ok(mut state) = self.state.write() else { return };
         state.closed = true;
-        state.tables.values().for_each(Table::wake);
+        for wake in state.tables.values().filter_map(Table::wake) {
+            wake.send_replace(());
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {

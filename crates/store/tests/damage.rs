@@ -15,23 +15,21 @@ type State = BTreeMap<String, (Revision, Vec<u8>)>;
 /// A store with a few writes, and what it showed after each of them.
 struct Original {
     directory: tempfile::TempDir,
-    /// By revision, from the compacted one on.
+    /// By revision, those that are compacted too.
     states: BTreeMap<Revision, State>,
 }
 
 #[derive(Clone, Copy)]
 struct Shape {
     options: Options,
-    compact_at: Option<u64>,
+    /// Compacts to this revision after so many writes.
+    compact: Option<(u64, u64)>,
     /// Whether the store is closed in the end, or its files are taken as they are while it runs.
     close: bool,
 }
 
-const ONE_FILE: Shape = Shape {
-    options: Options { segment_bytes: 4096, value_bytes_max: 1 << 20 },
-    compact_at: None,
-    close: true,
-};
+const ONE_FILE: Shape =
+    Shape { options: Options { segment_bytes: 4096, value_bytes_max: 1 << 20 }, compact: None, close: true };
 
 /// A directory in memory where there is one: thousands of stores are opened here, and none needs a disk.
 fn scratch() -> tempfile::TempDir {
@@ -62,6 +60,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 fn original(shape: Shape, writes: u64) -> Original {
     let source = scratch();
     let store = Store::open(source.path(), shape.options).expect("an empty store");
+    let mut states = BTreeMap::from([(0, State::new())]);
     block_on(async {
         for number in 1..=writes {
             let kind = if number % 5 == 0 { EventKind::Delete } else { EventKind::Put };
@@ -70,12 +69,14 @@ fn original(shape: Shape, writes: u64) -> Original {
             let key = author % 4 + 10 * (author % 5);
             let value = format!("value {number} ").repeat((number % 7) as usize);
             store.write(write(&format!("key-{key}"), &value, kind)).await.expect("the disk is well");
-            if shape.compact_at == Some(number) {
-                store.compact(number).await.expect("the disk is well");
+            states.insert(number, state(&store, number));
+            if let Some((revision, after)) = shape.compact
+                && after == number
+            {
+                store.compact(revision).await.expect("the disk is well");
             }
         }
     });
-    let states = (store.compacted()..=store.revision()).map(|at| (at, state(&store, at))).collect();
     let directory = scratch();
     if shape.close {
         block_on(store.clone().close()).expect("the disk is well");
@@ -180,8 +181,15 @@ fn without_a_clean_end_a_changed_byte_costs_at_most_the_newest_group() {
 }
 
 #[test]
+fn a_write_before_a_compaction_is_not_taken_for_a_torn_end() {
+    let shape = Shape { compact: Some((6, 12)), close: false, ..ONE_FILE };
+    let (refused, harmless) = check_flips(&original(shape, 12), 0);
+    assert!(refused > 500 && harmless >= 32, "{refused} {harmless}");
+}
+
+#[test]
 fn several_files_and_a_snapshot_are_checked_alike() {
-    let shape = Shape { options: OPTIONS, compact_at: Some(24), close: true };
+    let shape = Shape { options: OPTIONS, compact: Some((24, 24)), close: true };
     let original = original(shape, 40);
     let names = files(original.directory.path());
     let count = |prefix: &str| names.iter().filter(|path| path.to_string_lossy().contains(prefix)).count();
@@ -194,7 +202,7 @@ fn several_files_and_a_snapshot_are_checked_alike() {
 
 #[test]
 fn a_missing_file_is_noticed() {
-    let shape = Shape { options: OPTIONS, compact_at: Some(24), close: true };
+    let shape = Shape { options: OPTIONS, compact: Some((24, 24)), close: true };
     let original = original(shape, 60);
     let names = files(original.directory.path());
     let (newest, others) = names.split_last().expect("files");

@@ -289,11 +289,8 @@ impl World<'_> {
             drop(store);
         }
         for watcher in &mut self.watchers {
-            loop {
-                match watcher.watch.next().await {
-                    Ok(batch) => assert!(batch.revision <= self.model.revision()),
-                    Err(WatchError::Closed | WatchError::Compacted { .. }) => break,
-                }
+            while let Ok(batch) = watcher.watch.next().await {
+                assert!(batch.revision <= self.model.revision());
             }
         }
         self.store = Store::open(directory, OPTIONS).expect("nobody damaged it");

@@ -7,7 +7,7 @@ use super::files::{Files, Handle};
 use super::frame::{
     FILE_HEADER_BYTES, FORMAT_VERSION, FRAME_HEADER_BYTES, FileHeader, FileKind, FrameHeader, HeaderError,
 };
-use crate::{OpenError, Revision};
+use crate::OpenError;
 
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -126,15 +126,15 @@ impl FileReader {
     }
 }
 
-/// Where in `rest`, behind a bad frame, a good one begins that is newer than `last`. Each frame is synced
-/// before the next is written, so a crash cannot leave a bad one in front of a good one: if there is one,
-/// something acknowledged was damaged later.
-pub(super) fn good_frame_behind(rest: &[u8], last: Revision) -> Option<usize> {
+/// Where in `rest`, behind a bad frame, a good one begins. Each frame is synced before the next is written,
+/// so a crash cannot leave a bad one in front of a good one: if there is one, something acknowledged was
+/// damaged later.
+pub(super) fn good_frame_behind(rest: &[u8]) -> Option<usize> {
     (1..rest.len()).find(|&offset| {
         let Some(header) = FrameHeader::decode(&rest[offset..]) else { return false };
         let start = offset + FRAME_HEADER_BYTES;
         let payload = rest.get(start..start.saturating_add(header.payload_bytes as usize));
-        header.revision >= last && payload.is_some_and(|payload| header.matches(payload))
+        payload.is_some_and(|payload| header.matches(payload))
     })
 }
 

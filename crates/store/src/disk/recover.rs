@@ -28,6 +28,8 @@ pub(super) struct FoundLog {
     pub(super) end: u64,
     /// The length of the file.
     pub(super) len: u64,
+    /// Where the last good frame begins, if there is one.
+    pub(super) last_frame: Option<u64>,
 }
 
 /// Fills an empty index from the files of a directory.
@@ -42,7 +44,7 @@ pub(super) fn recover(files: &dyn Files, index: &Index) -> Result<Found, OpenErr
     }
     found.obsolete.extend(snapshots.into_iter().map(snapshot::name));
     // A log file is needed unless the next one begins no later than just behind the snapshot.
-    let reached = index.revision() + 1;
+    let reached = index.revision().saturating_add(1);
     let covered = logs.iter().skip(1).take_while(|first| **first <= reached).count();
     found.obsolete.extend(logs.drain(..covered).map(log::name));
     if logs.is_empty() && found.snapshot.is_some() {
@@ -73,11 +75,16 @@ struct Names {
 fn list(files: &dyn Files) -> Result<Names, OpenError> {
     let path = files.directory().to_owned();
     let names = files.list().map_err(|source| OpenError::Io { action: "list", path, source })?;
-    let revision = |name: &str, prefix: &str| -> Option<Revision> {
-        name.strip_prefix(prefix)?.strip_suffix(".ls")?.parse().ok()
+    let revisions = |prefix: &str, spell: fn(Revision) -> String| -> Vec<Revision> {
+        let middle = |name: &String| name.strip_prefix(prefix)?.strip_suffix(".ls")?.parse().ok();
+        let named = names.iter().filter_map(|name| Some((name, middle(name)?)));
+        named
+            .filter(|(name, revision)| *revision > 0 && **name == spell(*revision))
+            .map(|(_, revision)| revision)
+            .collect()
     };
-    let mut snapshots: Vec<_> = names.iter().filter_map(|name| revision(name, "snapshot-")).collect();
-    let mut logs: Vec<_> = names.iter().filter_map(|name| revision(name, "log-")).collect();
+    let mut snapshots = revisions("snapshot-", snapshot::name);
+    let mut logs = revisions("log-", log::name);
     snapshots.sort_unstable();
     logs.sort_unstable();
     Ok(Names {
@@ -120,11 +127,15 @@ impl<'a> Replay<'a> {
 
     /// Reads the file to its end. Only the newest file can end in a frame that a crash cut short.
     fn run(&mut self, newest: bool) -> Result<FoundLog, OpenError> {
+        let mut last_frame = None;
         loop {
             let what = match self.reader.next()? {
                 Next::Frame(header, payload) => {
                     match apply(self.index, &mut self.expected, &header, payload) {
-                        Ok(()) => continue,
+                        Ok(()) => {
+                            last_frame = Some(self.reader.offset());
+                            continue;
+                        }
                         Err(what) => what,
                     }
                 }
@@ -136,15 +147,14 @@ impl<'a> Replay<'a> {
             };
             return Err(self.reader.corrupt(what));
         }
-        Ok(FoundLog { first: self.first, end: self.reader.offset(), len: self.reader.len() })
+        Ok(FoundLog { first: self.first, end: self.reader.offset(), len: self.reader.len(), last_frame })
     }
 
     /// Why the bytes behind the last good frame are not what a crash leaves; `None` when they are.
     fn damage(&self, newest: bool) -> Result<Option<String>, OpenError> {
         let rest = self.reader.rest()?;
         if newest {
-            // A frame that is no group of writes may repeat the newest revision.
-            let behind = good_frame_behind(&rest, self.expected - 1);
+            let behind = good_frame_behind(&rest);
             let at = |offset| self.reader.offset() + offset as u64;
             return Ok(behind.map(|offset| format!("a good frame follows at byte {}", at(offset))));
         }
@@ -156,7 +166,7 @@ impl<'a> Replay<'a> {
 fn apply(index: &Index, expected: &mut Revision, header: &FrameHeader, payload: &[u8]) -> Result<(), String> {
     match header.kind {
         FrameKind::Writes if header.revision == *expected => {
-            *expected += u64::from(header.count);
+            *expected = expected.saturating_add(header.count.into());
             publish(index, header, payload).ok_or_else(|| "a record is malformed".to_owned())
         }
         FrameKind::Writes => Err(format!("revision {} follows, not {expected}", header.revision)),
@@ -166,7 +176,7 @@ fn apply(index: &Index, expected: &mut Revision, header: &FrameHeader, payload: 
             }
             Ok(())
         }
-        FrameKind::Closed if header.revision + 1 == *expected => Ok(()),
+        FrameKind::Closed if header.revision.checked_add(1) == Some(*expected) => Ok(()),
         _ => Err("a frame does not belong here".to_owned()),
     }
 }

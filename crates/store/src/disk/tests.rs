@@ -80,6 +80,13 @@ impl Clients {
         self.unknown.extend(unknown);
     }
 
+    /// Takes what a restarted store shows for acknowledged: readers have seen it, so it must stay.
+    async fn adopt(&mut self, store: &Store) {
+        for event in events(store).await {
+            self.acknowledged.insert(event.revision, told(&event));
+        }
+    }
+
     /// Checks that a store holds every acknowledged write and, behind the last of them, nothing but whole
     /// writes that somebody asked for.
     async fn check(&self, store: &Store, context: &str) {
@@ -169,8 +176,12 @@ async fn survive(fault: Fault, seed: u64) -> usize {
     let store = open(&sim, &context);
     clients.check(&store, &context).await;
     let errors = clients.errors;
+    clients.adopt(&store).await;
     clients.run(&store, seed + 1000, 3).await;
     assert_eq!(clients.errors, errors, "{context}: the disk is well again");
+    drop(store);
+    let context = format!("power loss {context}");
+    clients.check(&open(&sim.after_power_loss(seed), &context), &context).await;
     calls
 }
 
@@ -242,5 +253,25 @@ fn after_a_failed_sync_nothing_is_written_and_everything_is_read() {
         clients.check(&store, "reads go on").await;
         drop(store);
         clients.check(&open(&sim, "reopened"), "reopened").await;
+    });
+}
+
+#[test]
+fn a_failed_close_leaves_nothing_behind_that_a_power_loss_turns_into_damage() {
+    block_on(async {
+        for call in 1..=4 {
+            let sim = Sim::default();
+            let store = open(&sim, "a healthy disk");
+            let mut clients = Clients::default();
+            clients.write_group(&store, vec![("key-0".to_owned(), b"one".to_vec(), EventKind::Put)]).await;
+            sim.set_fault(Fault::Once(call));
+            let _ = store.close().await;
+            assert!(sim.calls() >= call, "closing makes {} calls", sim.calls());
+            let store = open(&sim, "opened again");
+            clients.write_group(&store, vec![("key-0".to_owned(), b"two".to_vec(), EventKind::Put)]).await;
+            drop(store);
+            let context = format!("call {call} of the close failed");
+            clients.check(&open(&sim.after_power_loss(1), &context), &context).await;
+        }
     });
 }

@@ -90,8 +90,9 @@ impl Table {
         self.history.push_back(event);
     }
 
-    pub(super) fn wake(&self) {
-        self.wake.send_replace(());
+    /// What wakes the table's watchers, if it has any.
+    pub(super) fn wake(&self) -> Option<watch::Sender<()>> {
+        (self.wake.receiver_count() > 0).then(|| self.wake.clone())
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<()> {

@@ -30,8 +30,8 @@ pub(super) struct Sim(Arc<Mutex<State>>);
 struct State {
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
-    /// The directory after each change since it was last synced.
-    pending_names: Vec<BTreeMap<String, usize>>,
+    /// Changes of names since the directory was last synced: what each did to one or two of them.
+    pending_names: Vec<Vec<(String, Option<usize>)>>,
     inodes: Vec<Inode>,
     calls: usize,
     fault: Option<Fault>,
@@ -87,9 +87,12 @@ impl Sim {
     pub(super) fn after_power_loss(&self, seed: u64) -> Sim {
         let state = self.state();
         let mut random = Random(seed);
-        let kept = random.below(state.pending_names.len() + 1);
-        let names =
-            kept.checked_sub(1).map_or(&state.durable_names, |last| &state.pending_names[last]).clone();
+        let mut names = state.durable_names.clone();
+        // Nobody promises that names become durable in the order in which they were changed.
+        let chance = [0, 3, 6][random.below(3)];
+        for change in state.pending_names.iter().filter(|_| random.below(6) < chance) {
+            apply_names(&mut names, change);
+        }
         let inodes = state.inodes.iter().map(|inode| inode.after_power_loss(&mut random)).collect();
         let state = State { durable_names: names.clone(), names, inodes, ..State::default() };
         Sim(Arc::new(Mutex::new(state)))
@@ -135,9 +138,9 @@ impl State {
         Err(io::Error::new(kind, "injected"))
     }
 
-    fn rename(&mut self, change: impl FnOnce(&mut BTreeMap<String, usize>)) {
-        change(&mut self.names);
-        self.pending_names.push(self.names.clone());
+    fn change_names(&mut self, change: Vec<(String, Option<usize>)>) {
+        apply_names(&mut self.names, &change);
+        self.pending_names.push(change);
     }
 
     fn write(&mut self, inode: usize, bytes: &[u8], offset: usize) {
@@ -146,6 +149,15 @@ impl State {
             let pending = Pending::Sector(offset + index * SECTOR_BYTES, sector.to_vec());
             pending.apply(&mut inode.current);
             inode.pending.push(pending);
+        }
+    }
+}
+
+fn apply_names(names: &mut BTreeMap<String, usize>, change: &[(String, Option<usize>)]) {
+    for (name, inode) in change {
+        match inode {
+            Some(inode) => _ = names.insert(name.clone(), *inode),
+            None => _ = names.remove(name),
         }
     }
 }
@@ -169,7 +181,7 @@ impl Files for Sim {
         state.call(Call::Name)?;
         let inode = state.inodes.len();
         state.inodes.push(Inode::default());
-        state.rename(|names| _ = names.insert(name.to_owned(), inode));
+        state.change_names(vec![(name.to_owned(), Some(inode))]);
         Ok(Box::new(SimFile { sim: self.clone(), inode }))
     }
 
@@ -177,10 +189,7 @@ impl Files for Sim {
         let mut state = self.state();
         state.call(Call::Name)?;
         let inode = *state.names.get(from).ok_or(io::ErrorKind::NotFound)?;
-        state.rename(|names| {
-            names.remove(from);
-            names.insert(to.to_owned(), inode);
-        });
+        state.change_names(vec![(from.to_owned(), None), (to.to_owned(), Some(inode))]);
         Ok(())
     }
 
@@ -188,7 +197,7 @@ impl Files for Sim {
         let mut state = self.state();
         state.call(Call::Shrink)?;
         state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
-        state.rename(|names| _ = names.remove(name));
+        state.change_names(vec![(name.to_owned(), None)]);
         Ok(())
     }
 
@@ -237,17 +246,18 @@ impl Handle for SimFile {
         Ok(())
     }
 
-    /// A sync that fails has forgotten what it should have written, as Linux does.
+    /// A sync that fails has forgotten what it should have written, as Linux does: readers still see it,
+    /// but no later sync writes it.
     fn sync(&mut self) -> io::Result<()> {
         let mut state = self.sim.state();
         let outcome = state.call(Call::Sync);
         let dead = matches!(state.fault, Some(Fault::Dead(_)));
-        let inode = &mut state.inodes[self.inode];
+        let Inode { durable, pending, .. } = &mut state.inodes[self.inode];
         if outcome.is_ok() {
-            inode.durable = inode.current.clone();
+            pending.iter().for_each(|pending| pending.apply(durable));
         }
         if outcome.is_ok() || !dead {
-            inode.pending.clear();
+            pending.clear();
         }
         outcome
     }
