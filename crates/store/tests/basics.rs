@@ -181,6 +181,19 @@ async fn a_second_opener_is_told_and_dropping_the_last_handle_lets_go() {
 }
 
 #[test]
+fn only_the_owner_can_read_what_is_stored() {
+    use std::os::unix::fs::PermissionsExt;
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("deep/data");
+    drop(Store::open(&directory, Options::default()).unwrap());
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o700);
+    for entry in directory.read_dir().unwrap() {
+        assert_eq!(mode(&entry.unwrap().path()), 0o600);
+    }
+}
+
+#[test]
 fn a_directory_that_cannot_be_made_is_named() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = Store::open(&file.path().join("data"), Options::default()).err().unwrap();

@@ -114,7 +114,14 @@ impl Original {
         for at in store.compacted()..=store.revision() {
             assert_eq!(Some(&state(&store, at)), self.states.get(&at), "{context}");
         }
-        Ok(store.revision())
+        let revision = store.revision();
+        // What it goes on from is as good as new.
+        block_on(store.write(write("more", "value", EventKind::Put))).expect("the disk is well");
+        drop(store);
+        let store =
+            Store::open(directory.path(), OPTIONS).unwrap_or_else(|error| panic!("{context}: {error}"));
+        assert_eq!(store.revision(), revision + 1, "{context}");
+        Ok(revision)
     }
 }
 
@@ -136,6 +143,27 @@ fn every_truncation_of_a_log_opens_to_a_prefix() {
     assert!(reached.is_sorted());
     reached.dedup();
     assert_eq!(reached, (0..=12).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_log_that_ends_before_its_snapshot_is_refused() {
+    let shape = Shape { options: OPTIONS, compact: Some((40, 40)), close: true };
+    let original = original(shape, 40);
+    let names = files(original.directory.path());
+    let [file, snapshot] = &names[..] else { panic!("{names:?}") };
+    assert!(snapshot.to_string_lossy().contains("snapshot-"));
+    let contents = fs::read(file).unwrap();
+    let mut opened = 0;
+    for length in 0..contents.len() {
+        match original.open_with(file, &contents[..length], &format!("cut to {length} bytes")) {
+            Ok(revision) => assert_eq!(revision, 40),
+            Err(OpenError::Corrupt { .. }) => continue,
+            Err(error) => panic!("{error}"),
+        }
+        opened += 1;
+    }
+    // Cut inside one of the two frames behind the last write, which hold none.
+    assert_eq!(opened, 64);
 }
 
 /// Changes each byte of each file in turn. `may_lose` is how many of the newest writes may go missing

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::OpenError;
@@ -61,6 +61,24 @@ impl RealFiles {
     }
 }
 
+/// Makes a directory that only its owner can look into, and its name durable.
+fn create_directory(directory: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = directory.ancestors().take_while(|path| !path.exists()).collect();
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    for parent in missing.into_iter().filter_map(Path::parent) {
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        File::open(parent)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// How files are opened: what is stored may be secret.
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options
+}
+
 impl Files for RealFiles {
     fn directory(&self) -> &Path {
         &self.directory
@@ -72,8 +90,7 @@ impl Files for RealFiles {
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn Handle>> {
-        let file = OpenOptions::new().read(true).write(true).open(self.directory.join(name))?;
-        Ok(Box::new(file))
+        Ok(Box::new(options().open(self.directory.join(name))?))
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn Handle>> {

@@ -62,6 +62,11 @@ pub(super) fn recover(files: &dyn Files, index: &Index) -> Result<Found, OpenErr
         let mut replay = Replay::open(files, first, expected, &mut found.store, index)?;
         found.logs.push(replay.run(position == newest)?);
         expected = replay.expected;
+        // A snapshot shows what was durable in the log before, so no crash takes it from there again.
+        if position == newest && expected < reached {
+            let what = format!("the log ends before revision {expected}, the snapshot shows {}", reached - 1);
+            return Err(replay.reader.corrupt(what));
+        }
     }
     Ok(found)
 }
