@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::{ApiError, FieldError, FieldErrorKind};
+use crate::error::{ApiError, FieldError, FieldErrorKind, quoted};
 
 pub mod names;
 mod shape;
@@ -134,7 +134,7 @@ pub fn finalizer_warnings(metadata: &Value, old: &Value) -> Vec<String> {
 }
 
 fn finalizer_warning(name: &str) -> Vec<String> {
-    let line = |advice: &str| format!("metadata.finalizers: {name:?}: {advice}");
+    let line = |advice: &str| format!("metadata.finalizers: {}: {advice}", quoted(name));
     let mut warnings: Vec<String> = names::qualified_name(name).iter().map(|fault| line(fault)).collect();
     if !name.contains('/') && !["orphan", "foregroundDeletion", "kubernetes"].contains(&name) {
         let what = match name.contains('.') {
@@ -251,10 +251,10 @@ fn new_finalizers(metadata: &Value, old: &Value, path: &str) -> Vec<FieldError> 
     if extra.is_empty() {
         return Vec::new();
     }
-    let quoted: Vec<String> = extra.iter().map(|name| format!("{name:?}")).collect();
+    let list: Vec<String> = extra.iter().map(|name| quoted(name)).collect();
     let detail = format!(
         "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
-        quoted.join(", ")
+        list.join(", ")
     );
     vec![FieldError::forbidden(format!("{path}.finalizers"), detail)]
 }

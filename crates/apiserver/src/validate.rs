@@ -15,11 +15,9 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 mod walk;
-mod words;
 
 pub(crate) use formats::is_known as is_known_format;
 pub(crate) use pattern::fault as pattern_fault;
-pub(crate) use words::quoted;
 
 /// Values and schemas nest no deeper than this; the JSON reader stops earlier.
 pub(crate) const DEPTH_MAX: usize = 150;

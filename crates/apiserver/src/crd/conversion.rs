@@ -48,30 +48,44 @@ fn webhook(client: &Value, path: &str) -> Vec<FieldError> {
         return vec![FieldError::required(path, "required when strategy is set to Webhook")];
     }
     match (client["url"].as_str(), client["service"].is_object()) {
-        (Some(url), false) => webhook_url(url, &format!("{path}.url")).into_iter().collect(),
+        (Some(url), false) => webhook_url(url, &format!("{path}.url")),
         (None, true) => service(&client["service"], &format!("{path}.service")),
         _ => vec![FieldError::required(path, "exactly one of url or service is required")],
     }
 }
 
-fn webhook_url(url: &str, path: &str) -> Option<FieldError> {
+fn webhook_url(url: &str, path: &str) -> Vec<FieldError> {
     const FORM: &str = "; desired format: https://host[/path]";
-    let detail = match url.split_once("://") {
-        Some(("https", "")) => format!("host must be specified{FORM}"),
-        Some(("https", rest)) if rest.starts_with('/') => format!("host must be specified{FORM}"),
-        Some(("https", _)) => return None,
-        _ => format!("'https' is the only allowed URL scheme{FORM}"),
-    };
-    Some(FieldError::invalid(path, url, detail))
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = if scheme.is_empty() { "" } else { rest.split('/').next().unwrap_or_default() };
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let mut errors = Vec::new();
+    if scheme != "https" {
+        let detail = format!("'https' is the only allowed URL scheme{FORM}");
+        errors.push(FieldError::invalid(path, scheme, detail));
+    }
+    if host.is_empty() {
+        errors.push(FieldError::invalid(path, "", format!("host must be specified{FORM}")));
+    }
+    for (part, detail) in [
+        (user, "user information is not permitted in the URL"),
+        (fragment, "fragments are not permitted in the URL"),
+        (query, "query parameters are not permitted in the URL"),
+    ] {
+        if !part.is_empty() {
+            errors.push(FieldError::invalid(path, part, detail));
+        }
+    }
+    errors
 }
 
 fn service(service: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (key, detail) in
-        [("name", "service name is required"), ("namespace", "service namespace is required")]
-    {
+    for key in ["name", "namespace"] {
         if text(&service[key]).is_empty() {
-            errors.push(FieldError::required(format!("{path}.{key}"), detail));
+            errors.push(FieldError::required(format!("{path}.{key}"), ""));
         }
     }
     let port = service["port"].as_i64().unwrap_or(443);
@@ -79,12 +93,32 @@ fn service(service: &Value, path: &str) -> Vec<FieldError> {
         let detail = "port is not valid: must be between 1 and 65535, inclusive";
         errors.push(FieldError::invalid(format!("{path}.port"), port, detail));
     }
-    if let Some(route) = service["path"].as_str()
-        && !route.starts_with('/')
-    {
-        errors.push(FieldError::invalid(format!("{path}.path"), route, "must start with a '/'"));
-    }
+    let route = text(&service["path"]);
+    let faults = route_faults(route).into_iter();
+    errors.extend(faults.map(|fault| FieldError::invalid(format!("{path}.path"), route, fault)));
     errors
+}
+
+fn route_faults(route: &str) -> Vec<String> {
+    if ["", "/"].contains(&route) {
+        return Vec::new();
+    }
+    let mut faults = Vec::new();
+    if !route.starts_with('/') {
+        faults.push(String::from("must start with a '/'"));
+    }
+    // The first character is skipped whether it is a slash or not, as kube-apiserver does.
+    let rest: String = route.chars().skip(1).collect();
+    for (index, step) in rest.strip_suffix('/').unwrap_or(&rest).split('/').enumerate() {
+        match step {
+            "" => faults.push(format!("segment[{index}] may not be empty")),
+            step => {
+                let wrong = names::dns1123_subdomain(step).into_iter();
+                faults.extend(wrong.map(|fault| format!("segment[{index}]: {fault}")));
+            }
+        }
+    }
+    faults
 }
 
 fn review_versions(versions: &Value, path: &str) -> Vec<FieldError> {

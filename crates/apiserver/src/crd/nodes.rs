@@ -31,7 +31,11 @@ pub(super) fn check(schema: &Value, has_status: bool, path: &str) -> Vec<FieldEr
     if unsupported.is_none() {
         let faults = structural::check(schema, &path);
         errors.extend(match faults.is_empty() {
-            true => defaults::check(schema, &Schema::from_openapi(schema), &path),
+            // The root is a resource, as embedded ones are.
+            true => {
+                let root = Schema { embedded_resource: true, ..Schema::from_openapi(schema) };
+                defaults::check(schema, &root, &path)
+            }
             false => faults,
         });
     }

@@ -26,6 +26,11 @@ impl CustomKind {
         Ok(unknown)
     }
 
+    /// What an object becomes by being stored: whole floats turn into integers.
+    pub fn canonicalize(object: &mut Value) {
+        whole_numbers(object, 0);
+    }
+
     /// Everything that is wrong with a new object.
     pub fn validate_create(&self, version: &CustomVersion, object: &Value) -> Vec<FieldError> {
         let mut errors = self.validate_type(version, object);
@@ -81,6 +86,24 @@ impl CustomKind {
                 FieldError::invalid(field, text(&object[field]), format!("must be {wanted}"))
             })
             .collect()
+    }
+}
+
+/// Go writes a whole float without a fraction, and reads that as an integer.
+fn whole_numbers(value: &mut Value, depth: usize) {
+    if depth > DEPTH_MAX {
+        return;
+    }
+    match value {
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0);
+            if let Some(float) = whole.filter(|float| float.abs() < 9.2e18) {
+                *value = Value::from(float as i64);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| whole_numbers(item, depth + 1)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| whole_numbers(field, depth + 1)),
+        _ => {}
     }
 }
 

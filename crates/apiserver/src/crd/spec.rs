@@ -79,6 +79,11 @@ fn spec(spec: &Value) -> Vec<FieldError> {
         errors.extend(one_version(version, &shared, &format!("spec.versions[{index}]")));
     }
     errors.extend(version_set(spec, &shared));
+    errors.extend(
+        versions
+            .first()
+            .and_then(|first| valid_name(text(&first["name"]), false, String::from("spec.version"))),
+    );
     for key in ["plural", "singular", "kind", "listKind"] {
         if text(&spec["names"][key]).is_empty() {
             errors.push(FieldError::required(format!("spec.names.{key}"), ""));
@@ -95,11 +100,21 @@ fn spec(spec: &Value) -> Vec<FieldError> {
     if let Some(all) = shared.columns {
         errors.extend(columns::columns(all, "spec.additionalPrinterColumns"));
     }
-    if let (Some(all), Some(first)) = (shared.selectable, versions.first()) {
-        errors.extend(columns::selectable(all, &first["schema"]["openAPIV3Schema"], "spec.selectableFields"));
-    }
+    errors.extend(shared_selectable(&shared));
     errors.extend(conversion::check(&spec["conversion"], "spec.conversion"));
     errors
+}
+
+/// Paths that all versions share are looked up in the schema that all versions share.
+fn shared_selectable(shared: &Shared<'_>) -> Vec<FieldError> {
+    const FIELD: &str = "spec.selectableFields";
+    match (shared.selectable, shared.schema) {
+        (Some(all), Some(schema)) => columns::selectable(all, &schema["openAPIV3Schema"], FIELD),
+        (Some(all), None) if !list(all).is_empty() => {
+            vec![FieldError::invalid(FIELD, "", "may only be set when validations.schema is included")]
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn group(group: &str) -> Vec<FieldError> {
@@ -143,10 +158,15 @@ fn one_version(version: &Value, shared: &Shared<'_>, path: &str) -> Vec<FieldErr
         let path = format!("{path}.additionalPrinterColumns");
         errors.extend(columns::columns(&version["additionalPrinterColumns"], &path));
     }
-    if shared.selectable.is_none() {
-        let schema = &version["schema"]["openAPIV3Schema"];
+    if shared.selectable.is_none() && !list(&version["selectableFields"]).is_empty() {
         let path = format!("{path}.selectableFields");
-        errors.extend(columns::selectable(&version["selectableFields"], schema, &path));
+        let schema = &version["schema"]["openAPIV3Schema"];
+        // kube-apiserver has moved a shared schema away by now, and does not find it.
+        let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
+        errors.extend(match shared.schema {
+            Some(_) => vec![FieldError::invalid(path, "", detail)],
+            None => columns::selectable(&version["selectableFields"], schema, &path),
+        });
     }
     errors
 }

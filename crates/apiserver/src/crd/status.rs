@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{fields, list, text, texts};
-use crate::validate::{is_known_format, quoted};
+use crate::error::quoted;
+use crate::validate::is_known_format;
 
 /// Decides the accepted names and the `NamesAccepted` condition, given the other definitions; a name that
 /// is free or already its own is accepted. `now` is an RFC 3339 time. True if the status changed.

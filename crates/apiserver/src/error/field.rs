@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::{float, quoted};
+
 /// What is wrong with a field; decides the words and the cause's `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldErrorKind {
@@ -71,7 +73,7 @@ impl FieldError {
 
     /// `field: Unsupported value: value: supported values: "a", "b"`.
     pub fn not_supported(field: impl Into<String>, value: impl Into<Value>, allowed: &[&str]) -> Self {
-        let quoted: Vec<String> = allowed.iter().map(|text| format!("{text:?}")).collect();
+        let quoted: Vec<String> = allowed.iter().map(|text| quoted(text)).collect();
         let detail = match quoted.is_empty() {
             true => String::new(),
             false => format!("supported values: {}", quoted.join(", ")),
@@ -147,7 +149,8 @@ impl std::fmt::Display for FieldError {
 /// Kubernetes prints strings quoted, nulls as `null`, and everything else as JSON.
 fn printed(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("{text:?}"),
+        Value::String(text) => quoted(text),
+        Value::Number(number) if number.is_f64() => float(number.as_f64().unwrap_or_default()),
         other => other.to_string(),
     }
 }

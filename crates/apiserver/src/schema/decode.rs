@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::{Schema, SchemaRef, Type};
 use crate::error::ApiError;
-use crate::validate::{DEPTH_MAX, child, quoted};
+use crate::error::quoted;
+use crate::validate::{DEPTH_MAX, child};
 
 mod quantity;
 use quantity::is_quantity;

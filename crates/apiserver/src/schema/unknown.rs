@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::{Schema, default};
 use crate::error::ApiError;
-use crate::validate::{DEPTH_MAX, child, quoted};
+use crate::error::quoted;
+use crate::validate::{DEPTH_MAX, child};
 
 mod duplicate;
 pub use duplicate::duplicate_fields;

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::outcome::{Failure, Outcome};
-use super::words::{float, integer, quoted};
 use super::{formats, pattern};
-use crate::error::FieldErrorKind;
+use crate::error::{FieldErrorKind, float, quoted};
 use crate::schema::Rules;
 
 /// `enum`.
@@ -70,14 +69,22 @@ pub(super) fn format(text: &str, format: &str, path: &str) -> Outcome {
 pub(super) fn number(value: &Value, rules: Option<&Rules>, path: &str) -> Outcome {
     let mut outcome = Outcome { matches: 1, ..Outcome::default() };
     let Some(rules) = rules else { return outcome };
-    let whole = integer(value);
+    // What does not fit 64 signed bits is a float.
+    let whole = value.as_i64();
     let number = value.as_f64().unwrap_or_default();
+    // A fractional factor of an integer is cut too, to nothing if need be: so does kube-apiserver.
+    let factor = rules.multiple_of.map(|factor| if whole.is_some() { factor.trunc() } else { factor });
+    if let Some(factor) = factor.filter(|factor| *factor <= 0.0) {
+        let factor = float(factor);
+        let sentence = format!("factor MultipleOf declared for {path} must be positive: {factor}");
+        outcome.fail(Failure::new(FieldErrorKind::Invalid, path, json_number(&factor), sentence));
+    }
     let mut fail = |words: &str, bound: f64| {
         let bound = whole.map_or_else(|| float(bound), |_| (bound as i64).to_string());
         let sentence = format!("{path} in body should be {words} {bound}");
         outcome.fail(Failure::new(FieldErrorKind::Invalid, path, value.clone(), sentence));
     };
-    if let Some(factor) = rules.multiple_of
+    if let Some(factor) = factor.filter(|factor| *factor > 0.0)
         && !is_multiple(whole, number, factor)
     {
         fail("a multiple of", factor);
@@ -103,10 +110,13 @@ pub(super) fn number(value: &Value, rules: Option<&Rules>, path: &str) -> Outcom
     outcome
 }
 
+fn json_number(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
 fn is_multiple(whole: Option<i64>, number: f64, factor: f64) -> bool {
     match whole {
-        Some(whole) => (factor as i64) > 0 && whole % (factor as i64) == 0,
-        None if factor <= 0.0 => false,
+        Some(whole) => whole % (factor as i64) == 0,
         None if factor < 1.0 => is_near_integer(1.0 / factor * number),
         None => is_near_integer(number / factor),
     }

@@ -4,9 +4,8 @@
 use serde_json::{Map, Value};
 
 use super::outcome::{Failure, Outcome};
-use super::words::{integer, quoted};
 use super::{DEPTH_MAX, formats, scalar};
-use crate::error::FieldErrorKind;
+use crate::error::{FieldErrorKind, quoted};
 use crate::schema::{ListType, Rules, Schema, Type};
 
 /// Checks one value. `old` is the stored value where it is known; failures of unchanged values pass.
@@ -82,7 +81,7 @@ fn type_of(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
         Value::Bool(_) => ("boolean", ""),
-        Value::Number(_) if integer(value).is_some() => ("integer", "int64"),
+        Value::Number(_) if value.is_i64() => ("integer", "int64"),
         Value::Number(_) => ("number", "float64"),
         Value::String(_) => ("string", ""),
         Value::Array(_) => ("array", ""),

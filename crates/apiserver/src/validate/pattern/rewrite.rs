@@ -82,36 +82,41 @@ impl<'a> Rewriter<'a> {
     }
 
     fn group(&mut self) -> Result<(), Fault> {
-        if let Some(inner) = self.rest.strip_prefix("(?") {
-            let flags = inner.find(|letter: char| !"imsU-".contains(letter)).unwrap_or(inner.len());
-            let named = inner.starts_with("P<") || inner.starts_with('<');
-            let looks_back = inner.starts_with("<=") || inner.starts_with("<!");
-            match inner[flags..].chars().next() {
-                _ if named && !looks_back => {}
-                Some(')') => {
-                    self.copy(2 + flags + 1);
-                    return Ok(());
-                }
-                Some(':') => {
-                    self.copy(2 + flags + 1);
-                    self.open += 1;
-                    self.before = Before::Nothing;
-                    return Ok(());
-                }
-                None => return fault("missing argument to repetition operator", "?"),
-                Some(other) => {
-                    let end = 2 + flags + other.len_utf8() + usize::from(looks_back);
-                    return fault("invalid or unsupported Perl syntax", &self.rest[..end]);
-                }
+        let Some(inner) = self.rest.strip_prefix("(?") else {
+            self.enter(1);
+            return Ok(());
+        };
+        if inner.starts_with("P<") || inner.starts_with('<') {
+            let Some(end) = inner.find('>') else { return fault("invalid named capture", self.rest) };
+            let name = &inner[inner.find('<').unwrap_or(0) + 1..end];
+            let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            if name.is_empty() || !name.bytes().all(is_word) {
+                return fault("invalid named capture", &self.rest[..2 + end + 1]);
+            }
+            // Go lets a name start with a digit and the crate does not. Nobody asks for the name here.
+            self.out.push('(');
+            self.rest = &inner[end + 1..];
+            self.open += 1;
+            self.before = Before::Nothing;
+            return Ok(());
+        }
+        let flags = inner.find(|letter: char| !"imsU-".contains(letter)).unwrap_or(inner.len());
+        match inner[flags..].chars().next() {
+            Some(')') => self.copy(2 + flags + 1),
+            Some(':') => self.enter(2 + flags + 1),
+            None => return fault("invalid or unsupported Perl syntax", self.rest),
+            Some(other) => {
+                let end = 2 + flags + other.len_utf8();
+                return fault("invalid or unsupported Perl syntax", &self.rest[..end]);
             }
         }
-        self.open += 1;
-        match self.rest.strip_prefix("(?").and_then(|inner| inner.find('>')) {
-            Some(end) => self.copy(2 + end + 1),
-            None => self.copy(1),
-        }
-        self.before = Before::Nothing;
         Ok(())
+    }
+
+    fn enter(&mut self, bytes: usize) {
+        self.copy(bytes);
+        self.open += 1;
+        self.before = Before::Nothing;
     }
 
     fn close(&mut self) -> Result<(), Fault> {
@@ -333,7 +338,7 @@ fn hexadecimal(rest: &str) -> Result<(String, usize), Fault> {
     };
     match u32::from_str_radix(digits, 16).ok().and_then(char::from_u32) {
         Some(letter) => Ok((format!("\\x{{{:x}}}", letter as u32), end)),
-        None => fault("invalid escape sequence", &rest[..end.min(rest.len())]),
+        None => fault("invalid escape sequence", rest[..end].trim_end_matches('}')),
     }
 }
 
