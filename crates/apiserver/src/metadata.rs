@@ -14,6 +14,7 @@ pub use names::NameRule;
 pub use shape::object_meta;
 
 const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
+const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 const MANAGER_BYTES_MAX: usize = 128;
 const SUBRESOURCE_BYTES_MAX: usize = 256;
 
@@ -85,6 +86,18 @@ fn changes(metadata: &Value, old: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
+/// What most built-in kinds ask of finalizers beyond the rest: a domain, unless Kubernetes knows the name.
+/// Custom kinds only get a warning, see `finalizer_warnings`.
+pub fn validate_builtin_finalizers(metadata: &Value, path: &str) -> Vec<FieldError> {
+    let foreign = |name: &str| !name.contains('/') && !STANDARD_FINALIZERS.contains(&name);
+    let all = texts(metadata, "finalizers").enumerate().filter(|(_, name)| foreign(name));
+    all.map(|(index, name)| {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        FieldError::invalid(format!("{path}.finalizers[{index}]"), name, detail)
+    })
+    .collect()
+}
+
 /// Takes over from the stored metadata what no update may change or leave out.
 pub fn keep_system_fields(metadata: &mut Map<String, Value>, old: &Value) {
     let mut keep = |key: &str| match &old[key] {
@@ -136,7 +149,7 @@ pub fn finalizer_warnings(metadata: &Value, old: &Value) -> Vec<String> {
 fn finalizer_warning(name: &str) -> Vec<String> {
     let line = |advice: &str| format!("metadata.finalizers: {}: {advice}", quoted(name));
     let mut warnings: Vec<String> = names::qualified_name(name).iter().map(|fault| line(fault)).collect();
-    if !name.contains('/') && !["orphan", "foregroundDeletion", "kubernetes"].contains(&name) {
+    if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
         let what = match name.contains('.') {
             true => "finalizer name including a path (/)",
             false => "finalizer name",

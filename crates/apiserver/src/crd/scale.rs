@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{list, text};
+use super::{list, text, texts};
 use crate::error::{ApiError, FieldError};
 
 /// Where an object keeps what a Scale shows.
@@ -99,7 +99,7 @@ pub fn read_scale(object: &Value, paths: &ScalePaths) -> Result<Value, ApiError>
         None => String::new(),
         Some(Selector::Text(path)) => text_at(object, path).map_err(wrong)?.to_owned(),
         Some(Selector::Labels(path)) => selector_text(at(object, path).unwrap_or(&Value::Null)),
-        Some(Selector::Map(path)) => labels_text(at(object, path).unwrap_or(&Value::Null)).join(","),
+        Some(Selector::Map(path)) => joined(labels(at(object, path).unwrap_or(&Value::Null))),
     };
     if !selector.is_empty() {
         status["selector"] = selector.into();
@@ -208,27 +208,33 @@ fn accessor_fault(path: &str, value: &Value, wanted: &str) -> String {
 
 /// A LabelSelector as text: labels and expressions together, sorted by key.
 fn selector_text(selector: &Value) -> String {
-    let mut parts = labels_text(&selector["matchLabels"]);
-    parts.extend(list(&selector["matchExpressions"]).iter().filter_map(expression_text));
+    let mut parts = labels(&selector["matchLabels"]);
+    parts.extend(list(&selector["matchExpressions"]).iter().filter_map(expression));
     parts.sort();
-    parts.join(",")
+    joined(parts)
 }
 
-fn labels_text(labels: &Value) -> Vec<String> {
+fn joined(parts: Vec<(&str, String)>) -> String {
+    parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
+}
+
+/// Each with its key.
+fn labels(labels: &Value) -> Vec<(&str, String)> {
     let pairs = labels.as_object().into_iter().flatten();
-    pairs.map(|(key, value)| format!("{key}={}", text(value))).collect()
+    pairs.map(|(key, value)| (key.as_str(), format!("{key}={}", text(value)))).collect()
 }
 
-fn expression_text(expression: &Value) -> Option<String> {
+fn expression(expression: &Value) -> Option<(&str, String)> {
     let key = text(&expression["key"]);
-    let mut values: Vec<&str> = super::texts(&expression["values"]).collect();
+    let mut values: Vec<&str> = texts(&expression["values"]).collect();
     values.sort_unstable();
     let values = values.join(",");
-    match text(&expression["operator"]) {
-        "In" => Some(format!("{key} in ({values})")),
-        "NotIn" => Some(format!("{key} notin ({values})")),
-        "Exists" => Some(key.to_owned()),
-        "DoesNotExist" => Some(format!("!{key}")),
-        _ => None,
-    }
+    let written = match text(&expression["operator"]) {
+        "In" => format!("{key} in ({values})"),
+        "NotIn" => format!("{key} notin ({values})"),
+        "Exists" => key.to_owned(),
+        "DoesNotExist" => format!("!{key}"),
+        _ => return None,
+    };
+    Some((key, written))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::REPORTED_MAX;
 use crate::validate::child;
@@ -85,9 +85,5 @@ impl<'de> Visitor<'de> for Scan<'_> {
 
     fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
-    }
-
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
-        reader.deserialize_any(IgnoredAny).map(|_| ())
     }
 }
