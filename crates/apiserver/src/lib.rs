@@ -1,6 +1,7 @@
 //! How Kubernetes speaks: REST, discovery, OpenAPI, patch, apply, watch, tables and CRDs over the store.
 //! Knows nothing of policies: admission is handed in.
 
+pub mod apply;
 pub mod builtin;
 pub mod crd;
 pub mod error;

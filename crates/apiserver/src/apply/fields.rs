@@ -1,0 +1,41 @@
+//! Path sets as `fieldsV1` writes them: an object per step, `{}` for a path, `.` for a path that has
+//! longer ones below it.
+
+use serde_json::{Map, Value};
+
+use super::element::PathElement;
+use super::set::PathSet;
+
+impl PathSet {
+    /// The `fieldsV1` of the set.
+    pub fn to_fields(&self) -> Value {
+        let mut fields = Map::new();
+        for node in self.nodes() {
+            let mut content = node.below.to_fields();
+            if let (true, false, Value::Object(content)) = (node.member, node.below.is_empty(), &mut content)
+            {
+                content.insert(String::from("."), Value::Object(Map::new()));
+            }
+            fields.insert(node.element.encoded(), content);
+        }
+        Value::Object(fields)
+    }
+
+    /// The set that a `fieldsV1` describes, or what is wrong with it.
+    pub fn from_fields(fields: &Value) -> Result<Self, String> {
+        let fields = match fields {
+            Value::Object(fields) => fields,
+            Value::Null => return Ok(Self::default()),
+            other => return Err(format!("expected an object, got {other}")),
+        };
+        let mut set = Self::default();
+        for (key, content) in fields.iter().filter(|(key, _)| *key != ".") {
+            if let Some(element) = PathElement::decode(key)? {
+                let below = Self::from_fields(content)?;
+                let member = below.is_empty() || content.get(".").is_some();
+                set.add(element, member, below);
+            }
+        }
+        Ok(set)
+    }
+}

@@ -1,0 +1,3 @@
+//! How ownership is tested: replays of what a real server did, laws, and tables.
+
+mod replay;
