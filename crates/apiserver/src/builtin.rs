@@ -5,12 +5,14 @@ mod defaults;
 mod fill;
 pub mod names;
 mod prepare;
+mod validate;
 
 pub use defaults::{allocate_service, apply_defaults, needs_cluster_ip};
 pub use prepare::{
     has_generation, has_status, is_new_generation, prepare_for_create, prepare_for_status_update,
     prepare_for_update,
 };
+pub use validate::validate;
 
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,9 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 /// Fills in the defaults of a built-in kind and writes its quantities canonically. Applying it twice is
 /// the same as once.
 pub fn apply_defaults(group: &str, kind: &str, value: &mut Value) {
+    if SPECS.contains(&(group, kind)) {
+        fill(value, &[("spec", Object)]);
+    }
     match group {
         "" => core(kind, value),
         "apps" | "batch" => workload::apply(kind, value),
@@ -36,6 +39,19 @@ pub fn apply_defaults(group: &str, kind: &str, value: &mut Value) {
         _ => {}
     }
 }
+
+/// Kinds whose spec is there even when nobody wrote it.
+const SPECS: [(&str, &str); 9] = [
+    ("", "LimitRange"),
+    ("", "PersistentVolume"),
+    ("", "PersistentVolumeClaim"),
+    ("", "ResourceQuota"),
+    ("autoscaling", "HorizontalPodAutoscaler"),
+    ("coordination.k8s.io", "Lease"),
+    ("networking.k8s.io", "Ingress"),
+    ("networking.k8s.io", "NetworkPolicy"),
+    ("policy", "PodDisruptionBudget"),
+];
 
 const ENDPOINT_SLICE: &[Rule] = &[
     ("ports[].name", EmptyText),

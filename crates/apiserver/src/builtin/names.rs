@@ -6,6 +6,9 @@ const LABEL_BYTES_MAX: usize = 63;
 /// Longest DNS subdomain, ConfigMap key and environment variable prefix.
 const SUBDOMAIN_BYTES_MAX: usize = 253;
 
+/// Longest name of a CronJob: its Jobs append eleven more.
+const CRON_JOB_BYTES_MAX: usize = 52;
+
 const LABEL_KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and \
      end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \
      validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
@@ -148,6 +151,30 @@ pub fn port_name(text: &str) -> Vec<String> {
     wrong
 }
 
+/// What is wrong with a name that stands alone in a path, such as that of a Role; nothing for a good one.
+pub fn path_segment(text: &str) -> Vec<String> {
+    if matches!(text, "." | "..") {
+        return vec![format!("may not be '{text}'")];
+    }
+    let held = ["/", "%"].into_iter().filter(|part| text.contains(part));
+    held.map(|part| format!("may not contain '{part}'")).collect()
+}
+
+/// What is wrong with the name of an object of a built-in kind; nothing for a good one.
+pub fn object_name(group: &str, kind: &str, name: &str) -> Vec<String> {
+    match (group, kind) {
+        ("", "Namespace") => dns_label(name),
+        ("", "Service") => dns_1035_label(name),
+        ("rbac.authorization.k8s.io", _) => path_segment(name),
+        ("batch", "CronJob") if name.len() > CRON_JOB_BYTES_MAX => {
+            let mut wrong = dns_subdomain(name);
+            wrong.push(format!("must be no more than {CRON_JOB_BYTES_MAX} characters"));
+            wrong
+        }
+        _ => dns_subdomain(name),
+    }
+}
+
 /// What is wrong with a port number; nothing for a good one.
 pub fn port_number(port: i64) -> Option<&'static str> {
     (!(1..=65535).contains(&port)).then_some("must be between 1 and 65535, inclusive")
@@ -233,6 +260,16 @@ mod tests {
         check(environment_name, "a b", &[]);
         check(environment_name, "a=b", &["a valid environment variable name"]);
         check(port_name, "8-", &["must contain at least one letter", "must not begin or end"]);
+        check(path_segment, "a:b", &[]);
+        check(path_segment, "..", &["may not be '..'"]);
+        check(path_segment, "a/b%", &["may not contain '/'", "may not contain '%'"]);
+        check(
+            |name| object_name("batch", "CronJob", name),
+            &"x".repeat(53),
+            &["must be no more than 52 characters"],
+        );
+        check(|name| object_name("", "Service", name), "1x", &["a DNS-1035 label"]);
+        check(|name| object_name("", "Pod", name), "1x", &[]);
         check(port_name, "much-too-long-name", &["must be no more than 15 bytes"]);
     }
 }

@@ -44,16 +44,27 @@ const CLAIM_TEMPLATE: &[Rule] = &[
     ("status", Object),
     ("status.phase", Text("Pending")),
 ];
+const CRON_JOB_SHAPE: &[Rule] = &[
+    ("spec", Object),
+    ("spec.jobTemplate", Object),
+    ("spec.jobTemplate.metadata", Object),
+    ("spec.jobTemplate.spec", Object),
+    ("spec.jobTemplate.spec.template", Object),
+];
 const CRON_JOB: &[Rule] = &[
     ("spec.concurrencyPolicy", Text("Allow")),
     ("spec.suspend", Flag(false)),
     ("spec.successfulJobsHistoryLimit", Number(3)),
     ("spec.failedJobsHistoryLimit", Number(1)),
-    ("spec.jobTemplate.metadata", Object),
     ("spec.jobTemplate.spec.podFailurePolicy.rules[].onPodConditions[].status", Text("True")),
 ];
 
 pub(super) fn apply(kind: &str, value: &mut Value) {
+    match kind {
+        "CronJob" => fill(value, CRON_JOB_SHAPE),
+        "ControllerRevision" => return,
+        _ => fill(value, &[("spec", Object), ("spec.template", Object)]),
+    }
     match kind {
         "Deployment" => {
             fill(value, DEPLOYMENT);
@@ -77,7 +88,7 @@ pub(super) fn apply(kind: &str, value: &mut Value) {
 
 /// A controller without selector or labels takes those of its template.
 pub(super) fn replication_controller(value: &mut Value) {
-    fill(value, &[("spec.replicas", Number(1))]);
+    fill(value, &[("spec", Object), ("spec.replicas", Number(1))]);
     pod::template(value, "spec.template");
     let labels = value["spec"]["template"]["metadata"]["labels"].clone();
     if labels.is_null() {
