@@ -1,18 +1,40 @@
 //! How Kubernetes speaks: REST, discovery, OpenAPI, patch, apply, watch, tables and CRDs over the store.
 //! Knows nothing of policies: admission is handed in.
 
-pub mod apply;
-pub mod builtin;
-pub mod crd;
+pub mod admission;
+mod apply;
+pub mod auth;
+pub mod body;
+mod builtin;
+mod compaction;
+mod content;
+mod convert;
+mod crd;
+mod discovery;
+mod documents;
+mod engine;
 pub mod error;
-pub mod jsonpath;
+mod housekeeping;
+mod jsonpath;
 pub mod kinds;
-pub mod metadata;
-pub mod openapi;
-pub mod patch;
+mod metadata;
+mod openapi;
+mod openapi_cache;
+mod options;
+mod patch;
 pub mod protobuf;
-pub mod quantity;
+mod quantity;
+mod registry;
+mod request;
 pub mod schema;
-pub mod selector;
-pub mod table;
-pub mod validate;
+mod selector;
+mod serve;
+mod server;
+mod stored;
+mod table;
+mod validate;
+mod verbs;
+
+pub use engine::Config;
+pub use serve::{Credentials, Frontend, ServeError};
+pub use server::{ApiServer, InProcess};

@@ -20,6 +20,7 @@ pub(crate) use decode::decode_fault;
 pub use decode::{DefinitionName, decode_builtin, drop_nulls};
 pub use default::{apply_defaults, prune_nulls};
 pub use prune::prune;
+pub(crate) use unknown::drop_unknown;
 pub use unknown::{duplicate_fields, strict_error, strict_lines, unknown_fields};
 
 /// One node of a structural schema.

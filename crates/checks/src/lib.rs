@@ -1,1 +1,4 @@
-//! Test-only support: real clients, restarts, faults and house rules.
+//! Test-only support: the real binary as a process, and clients that talk to it.
+
+pub mod client;
+pub mod process;

@@ -1,3 +1,61 @@
 //! The one binary: the composition root and everything that prints.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod certificates;
+mod kubeconfig;
+mod places;
+mod up;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Delivers Kubernetes resources to many clusters, by policy, without fear.
+#[derive(Parser)]
+#[command(name = "longshore", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start a control plane on this machine: one process, no Docker, no etcd, no cluster.
+    Up(up::Arguments),
+}
+
+fn main() -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("LONGSHORE_LOG");
+    tracing_subscriber::fmt()
+        .with_env_filter(filter.unwrap_or_else(|_| "warn".into()))
+        .with_writer(std::io::stderr)
+        .init();
+    let result = match Arguments::parse().command {
+        Command::Up(arguments) => up::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// An error is one line: what was tried and why it failed; a hint, where there is one, is a second.
+#[expect(clippy::print_stderr, reason = "stderr is where errors are reported")]
+fn report(error: &anyhow::Error) {
+    let hint = error.chain().find_map(|cause| cause.downcast_ref::<Hint>());
+    let causes = error.chain().filter(|cause| !cause.is::<Hint>()).map(ToString::to_string);
+    eprintln!("error: {}", causes.collect::<Vec<_>>().join(": "));
+    if let Some(Hint(hint)) = hint {
+        eprintln!("hint: {hint}");
+    }
+}
+
+/// What the user can do about an error; the last link of its chain.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Hint(String);

@@ -67,7 +67,7 @@ impl Payload {
     ///
     /// Always a copy of exact size: the caller's bytes may be a slice of a much larger buffer, which an
     /// entry that lives for months must not keep alive.
-    pub(crate) fn at(&self, revision: Revision) -> Bytes {
+    pub fn at(&self, revision: Revision) -> Bytes {
         let Some(offset) = self.revision_at else { return Bytes::copy_from_slice(&self.bytes) };
         let digits = revision.to_string();
         let (before, after) = self.bytes.split_at(offset.min(self.bytes.len()));

@@ -1,0 +1,32 @@
+//! Who is asking. Every route passes here, and an identity is only ever put on a request by the transport
+//! that proved it: never read from a header.
+
+use crate::error::ApiError;
+
+/// A proven identity. Lives in the extensions of a request, which no client can write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The user name: the common name of a client certificate.
+    pub user: String,
+    /// The groups: the organisations of a client certificate.
+    pub groups: Vec<String>,
+}
+
+/// The group that may do everything, as in Kubernetes.
+pub const ADMINISTRATORS: &str = "system:masters";
+
+impl Identity {
+    /// The identity of the controllers and commands that run inside the server's own process.
+    pub fn internal(user: &str) -> Self {
+        Self { user: user.to_owned(), groups: vec![ADMINISTRATORS.to_owned()] }
+    }
+}
+
+/// Lets administrators in and nobody else.
+pub fn authorize(extensions: &http::Extensions) -> Result<Identity, ApiError> {
+    let identity = extensions.get::<Identity>().ok_or_else(ApiError::unauthorized)?;
+    match identity.groups.iter().any(|group| group == ADMINISTRATORS) {
+        true => Ok(identity.clone()),
+        false => Err(ApiError::unauthorized()),
+    }
+}

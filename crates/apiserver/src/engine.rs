@@ -1,0 +1,138 @@
+//! The heart of the server: the store, the registry and what is handed in, shared by every request.
+//! Verbs are in their own files; this one holds what they share.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use serde_json::Value;
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::admission::Admission;
+use crate::error::{ApiError, Subject};
+use crate::housekeeping::Housekeeping;
+use crate::openapi_cache::OpenApiCache;
+use crate::registry::{Definition, Registry, Resource};
+
+/// What a server is made of. Everything that is not a function of requests is handed in, so that a
+/// simulation can run on its own clock and its own identifiers.
+pub struct Config {
+    /// Where objects live.
+    pub store: Store,
+    /// The wall clock.
+    pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// A fresh random number for uids and generated names.
+    pub random: Arc<dyn Fn() -> u128 + Send + Sync>,
+    /// What may be written, and what is filled in.
+    pub admission: Admission,
+    /// The certificate authority that clients inside a cluster would trust, in PEM.
+    pub root_ca: String,
+}
+
+/// The parts of a running server that every request sees.
+pub(crate) struct Engine {
+    pub store: Store,
+    pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    pub random: Arc<dyn Fn() -> u128 + Send + Sync>,
+    pub admission: Admission,
+    pub root_ca: String,
+    pub registry: ArcSwap<Registry>,
+    /// The custom kinds behind the registry, by the name of their definition.
+    pub custom: std::sync::Mutex<std::collections::BTreeMap<String, Arc<Definition>>>,
+    /// Held while a definition is written: whether its names are free depends on all the others.
+    pub definition_writes: tokio::sync::Mutex<()>,
+    pub housekeeping: Housekeeping,
+    pub openapi: OpenApiCache,
+    /// Ends every watch.
+    pub shutdown: CancellationToken,
+}
+
+impl Engine {
+    pub fn new(config: Config) -> Arc<Self> {
+        let custom = crate::verbs::definitions::load(&config.store);
+        let registry = Registry::new(custom.values());
+        Arc::new(Self {
+            store: config.store,
+            now: config.now,
+            random: config.random,
+            admission: config.admission,
+            root_ca: config.root_ca,
+            registry: ArcSwap::from_pointee(registry),
+            custom: std::sync::Mutex::new(custom),
+            definition_writes: tokio::sync::Mutex::new(()),
+            housekeeping: Housekeeping::default(),
+            openapi: OpenApiCache::default(),
+            shutdown: CancellationToken::new(),
+        })
+    }
+
+    /// The time as objects carry it: whole seconds, UTC.
+    pub fn timestamp(&self) -> String {
+        (self.now)().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// A version 4 UUID.
+    pub fn uid(&self) -> String {
+        let bits = (self.random)();
+        let bits = bits & !(0xf << 76) | (0x4 << 76);
+        let bits = bits & !(0x3 << 62) | (0x2 << 62);
+        let hex = format!("{bits:032x}");
+        format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    }
+
+    /// The five characters behind a `generateName`, from Kubernetes' alphabet without vowels.
+    pub fn name_suffix(&self) -> String {
+        const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        let mut bits = (self.random)();
+        let mut suffix = String::with_capacity(5);
+        for _ in 0..5 {
+            suffix.push(char::from(ALPHABET[(bits % ALPHABET.len() as u128) as usize]));
+            bits /= ALPHABET.len() as u128;
+        }
+        suffix
+    }
+
+    /// The newest state of an object, or the 404 that names it.
+    pub fn read(&self, resource: &Resource, key: &str, name: &str) -> Result<store::Entry, ApiError> {
+        self.store.get(&resource.table, key).ok_or_else(|| ApiError::not_found(resource.subject(name)))
+    }
+
+    /// The resource behind a path, or the 404 of a path that nothing serves.
+    pub fn resource(&self, group: &str, version: &str, plural: &str) -> Result<Arc<Resource>, ApiError> {
+        self.registry.load().resource(group, version, plural).cloned().ok_or_else(ApiError::no_such_path)
+    }
+}
+
+impl Resource {
+    /// How errors name an object of this resource.
+    pub fn subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
+        Subject { group: &self.group, resource: &self.plural, name }
+    }
+
+    /// How `Invalid` errors name an object of this resource: by kind.
+    pub fn kind_subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
+        Subject { group: &self.group, resource: &self.kind, name }
+    }
+
+    /// The key of an object in the resource's table.
+    pub fn key(&self, namespace: Option<&str>, name: &str) -> String {
+        match namespace.filter(|_| self.namespaced) {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name.to_owned(),
+        }
+    }
+}
+
+/// Turns an error of the store into what clients understand.
+pub(crate) fn store_error(error: store::WriteError) -> ApiError {
+    match error {
+        store::WriteError::TooLarge { .. } => ApiError::bad_request("etcdserver: request is too large"),
+        other => ApiError::internal(other),
+    }
+}
+
+/// A text field deep in an object, empty where it is not there.
+pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}

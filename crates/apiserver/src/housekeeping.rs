@@ -1,0 +1,188 @@
+//! What happens to objects without a request: dependents of deleted owners go, terminating namespaces
+//! and definitions empty themselves, namespaces get their default objects. Requests leave notes; one
+//! task works them off. All notes can be derived from the store, so a restart forgets nothing.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use serde_json::Value;
+use store::Range;
+use tokio::sync::Notify;
+
+use crate::engine::{Engine, text};
+use crate::registry::Resource;
+use crate::stored::{self, Outline};
+use crate::verbs::definitions;
+
+mod garbage;
+mod internal;
+mod namespaces;
+
+/// How many chores are under way at once; their writes share syncs.
+const CONCURRENT_MAX: usize = 64;
+/// How long a chore that failed waits before it is tried again.
+const RETRY_AFTER: Duration = Duration::from_millis(200);
+
+/// One object, by where it lies.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Place {
+    pub table: Arc<str>,
+    pub key: Arc<str>,
+}
+
+/// Something to look at. A chore says where to look, never what happened.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Chore {
+    /// A namespace: it wants its default objects, or to be emptied.
+    Namespace(String),
+    /// A definition: its names may be free now, or its objects are to go.
+    Definition(String),
+    /// An object whose owners or dependents changed.
+    Ownership(Place),
+}
+
+/// The notes.
+#[derive(Default)]
+pub(crate) struct Housekeeping {
+    /// Guards the queue and the index of owners; held only for moments.
+    state: Mutex<State>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Chore>,
+    queued: HashSet<Chore>,
+    /// Who names an object as its owner, by the owner's uid.
+    dependents: HashMap<String, BTreeSet<Place>>,
+    /// Namespaces that are being emptied: each removal inside is a reason to look again.
+    terminating: HashSet<String>,
+}
+
+impl Housekeeping {
+    fn with<Answer>(&self, work: impl FnOnce(&mut State) -> Answer) -> Answer {
+        work(&mut self.state.lock().expect("no one panics while holding it"))
+    }
+
+    /// Leaves a note.
+    pub fn enqueue(&self, chore: Chore) {
+        let new = self.with(|state| {
+            let new = state.queued.insert(chore.clone());
+            if new {
+                state.queue.push_back(chore);
+            }
+            new
+        });
+        if new {
+            self.wake.notify_one();
+        }
+    }
+
+    fn take(&self) -> Vec<Chore> {
+        self.with(|state| {
+            state.queued.clear();
+            state.queue.drain(..).collect()
+        })
+    }
+
+    fn dependents(&self, uid: &str) -> Vec<Place> {
+        self.with(|state| state.dependents.get(uid).map(|places| places.iter().cloned().collect()))
+            .unwrap_or_default()
+    }
+}
+
+impl Engine {
+    /// Notes what a committed write may have set off. `new` is absent when the object is gone.
+    pub fn noticed(&self, resource: &Resource, old: Option<&Value>, new: Option<&Value>) {
+        let Some(object) = new.or(old) else { return };
+        let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+        match &*resource.table {
+            "/namespaces" => self.housekeeping.enqueue(Chore::Namespace(name.to_owned())),
+            definitions::TABLE => {
+                self.follow_definition(name, new);
+                self.housekeeping.enqueue(Chore::Definition(name.to_owned()));
+            }
+            // Somebody removed what every namespace has: it comes back.
+            "/serviceaccounts" | "/configmaps" if new.is_none() && namespaces::is_default_object(name) => {
+                self.housekeeping.enqueue(Chore::Namespace(namespace.to_owned()));
+            }
+            _ => {}
+        }
+        if new.is_none() && self.housekeeping.with(|state| state.terminating.contains(namespace)) {
+            self.housekeeping.enqueue(Chore::Namespace(namespace.to_owned()));
+        }
+        self.notice_ownership(resource, old, new);
+    }
+
+    /// Reads the store once and leaves the notes that the requests of earlier lives would have left.
+    pub fn recall(&self) {
+        let registry = self.registry.load_full();
+        for resource in registry.stored() {
+            let Ok(page) = self.store.range(&resource.table, Range::default()) else { continue };
+            for entry in &page.entries {
+                self.recall_entry(resource, entry);
+            }
+        }
+    }
+
+    fn recall_entry(&self, resource: &Resource, entry: &store::Entry) {
+        match &*resource.table {
+            "/namespaces" => self.housekeeping.enqueue(Chore::Namespace(entry.key.to_string())),
+            definitions::TABLE => self.housekeeping.enqueue(Chore::Definition(entry.key.to_string())),
+            _ => {}
+        }
+        // Most objects have neither; looking for the words is cheaper than reading them.
+        let bytes = std::str::from_utf8(&entry.value).unwrap_or_default();
+        if bytes.contains("\"ownerReferences\"") || bytes.contains("\"deletionTimestamp\"") {
+            let outline: Outline = stored::outline(&entry.value);
+            self.recall_ownership(resource, &entry.key, &outline);
+        }
+    }
+
+    /// Works off the notes until the server shuts down.
+    pub async fn keep_house(self: Arc<Self>) {
+        self.recall();
+        let mut failed: Vec<Chore> = Vec::new();
+        loop {
+            let chores = self.housekeeping.take();
+            if chores.is_empty() {
+                tokio::select! {
+                    biased;
+                    () = self.shutdown.cancelled() => return,
+                    () = self.housekeeping.wake.notified() => {}
+                    () = tokio::time::sleep(RETRY_AFTER), if !failed.is_empty() => {
+                        failed.drain(..).for_each(|chore| self.housekeeping.enqueue(chore));
+                    }
+                }
+                continue;
+            }
+            let results = futures::stream::iter(chores)
+                .map(|chore| async { (self.do_chore(&chore).await, chore) })
+                .buffer_unordered(CONCURRENT_MAX);
+            failed.extend(
+                results
+                    .filter_map(|(done, chore)| async move { (!done).then_some(chore) })
+                    .collect::<Vec<_>>()
+                    .await,
+            );
+        }
+    }
+
+    /// Whether the chore is done for now.
+    async fn do_chore(&self, chore: &Chore) -> bool {
+        let result = match chore {
+            Chore::Namespace(name) => self.tend_namespace(name).await,
+            Chore::Definition(name) => self.tend_definition(name).await,
+            Chore::Ownership(place) => self.tend_ownership(place).await,
+        };
+        match result {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::debug!(?chore, %error, "chore is tried again");
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! One resource as one version of it is served, whether it is built in or defined at run time.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::convert::Spelling;
+use crate::crd::{CustomKind, CustomVersion};
+use crate::discovery::group_version;
+use crate::kinds::{self, Kind};
+use crate::schema::{self, Schema, SchemaRef};
+use crate::selector::SelectableFields;
+
+/// One resource in one version.
+#[derive(Debug)]
+pub struct Resource {
+    /// API group, empty for core.
+    pub group: Box<str>,
+    /// API version.
+    pub version: Box<str>,
+    /// The kind of its objects.
+    pub kind: Box<str>,
+    /// The kind of its lists.
+    pub list_kind: Box<str>,
+    /// The name in paths.
+    pub plural: Box<str>,
+    /// The name of one.
+    pub singular: Box<str>,
+    /// What people type instead.
+    pub short_names: Vec<Box<str>>,
+    /// The groups of kinds it is listed with, such as `all`.
+    pub categories: Vec<Box<str>>,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// What can be done with it, as discovery says it.
+    pub verbs: Vec<Box<str>>,
+    /// Its parts with paths of their own.
+    pub subresources: Vec<Subresource>,
+    /// The shape of its objects.
+    pub schema: SchemaRef,
+    /// The fields that field selectors may ask for.
+    pub selectable: SelectableFields,
+    /// Where its objects lie in the store; versions of one resource share it.
+    pub table: Arc<str>,
+    /// The apiVersion its objects are stored under.
+    pub stored_api_version: Box<str>,
+    /// How the stored spelling differs from this version's.
+    pub spelling: Spelling,
+    /// The definition behind it, for kinds that are not built in.
+    pub custom: Option<Arc<Definition>>,
+    /// Cancelled when the resource is no longer served like this, which ends its watches.
+    pub gone: CancellationToken,
+}
+
+/// A CustomResourceDefinition that is in effect.
+#[derive(Debug, PartialEq)]
+pub struct Definition {
+    /// The name of the definition, `plural.group`.
+    pub name: String,
+    /// The definition as it was written; OpenAPI and tables are made from it.
+    pub object: Value,
+    /// The kind it describes.
+    pub kind: CustomKind,
+}
+
+/// A part of an object with a path of its own.
+#[derive(Debug, Clone)]
+pub struct Subresource {
+    /// The last segment of its path.
+    pub name: Box<str>,
+    /// Group of what it answers with.
+    pub group: Box<str>,
+    /// Version of what it answers with.
+    pub version: Box<str>,
+    /// Kind of what it answers with.
+    pub kind: Box<str>,
+    /// What can be done with it.
+    pub verbs: Vec<Box<str>>,
+}
+
+impl Resource {
+    /// `apps/v1`, or `v1` for the core group.
+    pub fn api_version(&self) -> String {
+        group_version(&self.group, &self.version)
+    }
+
+    /// Whether objects of it are kept; reviews are only answered.
+    pub fn is_stored(&self) -> bool {
+        self.verbs.iter().any(|verb| &**verb == "get")
+    }
+
+    /// The version of the custom kind behind it, for kinds that are not built in.
+    pub fn custom_version(&self) -> Option<(&CustomKind, &CustomVersion)> {
+        let kind = &self.custom.as_ref()?.kind;
+        Some((kind, kind.version(&self.version)?))
+    }
+
+    /// Whether it has this subresource.
+    pub fn has_part(&self, name: &str) -> bool {
+        self.subresources.iter().any(|part| &*part.name == name)
+    }
+
+    /// Whether stored bytes can be sent as they are.
+    pub fn serves_stored_bytes(&self) -> bool {
+        self.spelling == Spelling::Stored
+    }
+
+    /// A stored object in this version.
+    pub fn serve(&self, mut object: Value) -> Value {
+        if self.serves_stored_bytes() {
+            return object;
+        }
+        self.spelling.serve(&mut object);
+        object["apiVersion"] = self.api_version().into();
+        if self.spelling == Spelling::Custom {
+            schema::prune(&mut object, &self.schema, true);
+            schema::apply_defaults(&mut object, &self.schema);
+        }
+        object
+    }
+
+    /// An object of this version as it is stored.
+    pub fn store(&self, mut object: Value) -> Value {
+        if !self.serves_stored_bytes() {
+            self.spelling.store(&mut object);
+            object["apiVersion"] = (&*self.stored_api_version).into();
+        }
+        object
+    }
+}
+
+/// The built-in resources.
+pub fn builtin() -> impl Iterator<Item = Arc<Resource>> {
+    kinds::all().iter().map(|kind| Arc::new(from_kind(kind)))
+}
+
+fn from_kind(kind: &Kind) -> Resource {
+    // Two built-in kinds are served in two groups or versions and stored in one.
+    let (table, stored_api_version, spelling) = match (kind.group, kind.version, kind.kind) {
+        ("events.k8s.io", "v1", "Event") => ("/events".to_owned(), "v1".to_owned(), Spelling::NewEvent),
+        ("autoscaling", "v1", "HorizontalPodAutoscaler") => (
+            "autoscaling/horizontalpodautoscalers".to_owned(),
+            "autoscaling/v2".to_owned(),
+            Spelling::OldAutoscaler,
+        ),
+        (group, version, _) => {
+            (format!("{group}/{}", kind.plural), group_version(group, version), Spelling::Stored)
+        }
+    };
+    Resource {
+        group: kind.group.into(),
+        version: kind.version.into(),
+        kind: kind.kind.into(),
+        list_kind: kind.list_kind.map_or_else(|| format!("{}List", kind.kind).into(), Box::from),
+        plural: kind.plural.into(),
+        singular: kind.singular.into(),
+        short_names: boxed(&kind.short_names),
+        categories: boxed(&kind.categories),
+        namespaced: kind.namespaced,
+        verbs: boxed(&kind.verbs),
+        subresources: kind.subresources.iter().map(from_subresource).collect(),
+        schema: kind.schema.map_or_else(|| Schema::default().into(), SchemaRef::Builtin),
+        selectable: SelectableFields::builtin(kind.group, kind.kind),
+        table: table.into(),
+        stored_api_version: stored_api_version.into(),
+        spelling,
+        custom: None,
+        gone: CancellationToken::new(),
+    }
+}
+
+fn from_subresource(part: &kinds::Subresource) -> Subresource {
+    Subresource {
+        name: part.name.into(),
+        group: part.group.into(),
+        version: part.version.into(),
+        kind: part.kind.into(),
+        verbs: boxed(&part.verbs),
+    }
+}
+
+fn boxed(texts: &[&str]) -> Vec<Box<str>> {
+    texts.iter().map(|text| Box::from(*text)).collect()
+}
+
+/// What can be done with every custom kind.
+const CUSTOM_VERBS: [&str; 8] =
+    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
+
+/// The resources of a definition, one per served version.
+pub fn custom(definition: &Arc<Definition>) -> impl Iterator<Item = Arc<Resource>> {
+    let served = definition.kind.versions.iter().filter(|version| version.served);
+    served.map(|version| Arc::new(from_version(definition, version)))
+}
+
+fn from_version(definition: &Arc<Definition>, version: &CustomVersion) -> Resource {
+    let kind = &definition.kind;
+    let texts = |list: &[String]| list.iter().map(|text| Box::from(text.as_str())).collect();
+    let stored = kind.storage_version().unwrap_or(version);
+    let spelling = if stored.name == version.name { Spelling::Stored } else { Spelling::Custom };
+    Resource {
+        group: kind.group.as_str().into(),
+        version: version.name.as_str().into(),
+        kind: kind.names.kind.as_str().into(),
+        list_kind: kind.names.list_kind.as_str().into(),
+        plural: kind.names.plural.as_str().into(),
+        singular: kind.names.singular.as_str().into(),
+        short_names: texts(&kind.names.short_names),
+        categories: texts(&kind.names.categories),
+        namespaced: kind.namespaced,
+        verbs: boxed(&CUSTOM_VERBS),
+        subresources: custom_parts(kind, version),
+        schema: SchemaRef::Inline(version.schema.clone()),
+        selectable: SelectableFields::custom(
+            kind.namespaced,
+            version.selectable_fields.iter().map(String::as_str),
+        ),
+        table: format!("{}/{}", kind.group, kind.names.plural).into(),
+        stored_api_version: group_version(&kind.group, &stored.name).into(),
+        spelling,
+        custom: Some(definition.clone()),
+        gone: CancellationToken::new(),
+    }
+}
+
+fn custom_parts(kind: &CustomKind, version: &CustomVersion) -> Vec<Subresource> {
+    let part = |name: &str, group: &str, api: &str, kind: &str| Subresource {
+        name: name.into(),
+        group: group.into(),
+        version: api.into(),
+        kind: kind.into(),
+        verbs: boxed(&PART_VERBS),
+    };
+    let status = version.has_status.then(|| part("status", &kind.group, &version.name, &kind.names.kind));
+    let scale = version.scale.is_some().then(|| part("scale", "autoscaling", "v1", "Scale"));
+    status.into_iter().chain(scale).collect()
+}

@@ -1,0 +1,94 @@
+//! The query string, and the options Kubernetes takes from it.
+
+use crate::error::ApiError;
+
+/// The decoded parameters of a query string, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Query(Vec<(String, String)>);
+
+/// More parameters than any client sends.
+const PARAMETERS_MAX: usize = 100;
+
+impl Query {
+    /// Reads the part behind the `?`.
+    pub fn parse(text: &str) -> Result<Self, ApiError> {
+        let pairs: Vec<&str> = text.split('&').filter(|pair| !pair.is_empty()).collect();
+        if pairs.len() > PARAMETERS_MAX {
+            return Err(ApiError::bad_request("too many query parameters"));
+        }
+        let decoded = pairs.into_iter().map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let decode = |part: &str| percent_decode(&part.replace('+', " "));
+            Some((decode(key)?, decode(value)?))
+        });
+        let pairs: Option<Vec<_>> = decoded.collect();
+        pairs.map(Self).ok_or_else(|| ApiError::bad_request("invalid URL escape in the query"))
+    }
+
+    /// The first value of a parameter; an empty value counts as absent, as in Kubernetes.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let first = self.0.iter().find(|(name, _)| name == key);
+        first.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Every value of a parameter that may stand several times.
+    pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// A switch: absent, `false` and `0` are off, everything else is on (as Kubernetes' conversion does).
+    pub fn flag(&self, key: &str) -> bool {
+        match self.get(key) {
+            None => false,
+            Some(text) => !text.eq_ignore_ascii_case("false") && text != "0",
+        }
+    }
+
+    /// A whole number.
+    pub fn number(&self, key: &str) -> Result<Option<i64>, ApiError> {
+        let Some(text) = self.get(key) else { return Ok(None) };
+        let parsed = text.parse().map_err(|_| {
+            ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
+        });
+        parsed.map(Some)
+    }
+}
+
+/// Decodes `%XX`; `None` for broken escapes and for bytes that are no UTF-8.
+pub fn percent_decode(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let high = char::from(bytes.next()?).to_digit(16)?;
+        let low = char::from(bytes.next()?).to_digit(16)?;
+        decoded.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    String::from_utf8(decoded).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_decodes() {
+        let query =
+            Query::parse("labelSelector=a%3Db%2Cc&watch=true&dryRun=All&dryRun=x&limit=5&empty=").unwrap();
+        assert_eq!(query.get("labelSelector"), Some("a=b,c"));
+        assert!(query.flag("watch"));
+        assert!(!query.flag("empty"));
+        assert_eq!(query.get("empty"), None);
+        assert_eq!(query.all("dryRun").collect::<Vec<_>>(), ["All", "x"]);
+        assert_eq!(query.number("limit"), Ok(Some(5)));
+        assert_eq!(query.number("watch").unwrap_err().code, 400);
+        assert!(Query::parse("a=%f").is_err());
+        assert!(Query::parse(&"a=b&".repeat(101)).is_err());
+    }
+}

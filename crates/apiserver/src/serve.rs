@@ -1,0 +1,143 @@
+//! The server on the network: TLS always, HTTP/1.1 and HTTP/2, and an identity only for those whose
+//! client certificate proves it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use crate::auth::Identity;
+use crate::server::ApiServer;
+
+mod certificates;
+use certificates::AskForCertificate;
+
+/// How long a client may take to shake hands or to send the head of a request.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long requests under way may take when the server shuts down.
+const DRAIN: Duration = Duration::from_secs(5);
+/// Go clients run every watch over one connection.
+const STREAMS_MAX: u32 = 2_000;
+
+/// Why a listener cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The certificates do not fit together.
+    #[error("set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    /// The authority of client certificates is unusable.
+    #[error("set up client certificates: {0}")]
+    Verifier(#[from] rustls::server::VerifierBuilderError),
+}
+
+/// What the server shows to clients, and whom it believes.
+pub struct Credentials {
+    /// The server's certificate and the chain behind it.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// The key of the first certificate.
+    pub key: PrivateKeyDer<'static>,
+    /// The authority that signs client certificates.
+    pub client_ca: CertificateDer<'static>,
+}
+
+/// A TLS front for a server.
+pub struct Frontend {
+    acceptor: TlsAcceptor,
+    verifier: Arc<dyn ClientCertVerifier>,
+}
+
+impl Frontend {
+    /// Makes the front from its credentials.
+    pub fn new(credentials: Credentials) -> Result<Self, ServeError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(credentials.client_ca)?;
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()?;
+        let mut config = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()?
+            .with_client_cert_verifier(Arc::new(AskForCertificate::new(&provider)))
+            .with_single_cert(credentials.chain, credentials.key)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), verifier })
+    }
+
+    /// Serves until `stop` resolves, then lets requests under way finish.
+    pub async fn serve(self, listener: TcpListener, server: ApiServer, stop: impl Future<Output = ()>) {
+        let front = Arc::new(self);
+        let graceful = Arc::new(GracefulShutdown::new());
+        tokio::pin!(stop);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stop => break,
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        let (front, server, graceful) = (front.clone(), server.clone(), graceful.clone());
+                        tokio::spawn(async move { front.connection(stream, server, &graceful).await });
+                    }
+                    Err(error) => {
+                        // Too many open files, most likely: give connections time to end.
+                        tracing::warn!(%error, "accept a connection");
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                },
+            }
+        }
+        server.shut_down();
+        if let Ok(graceful) = Arc::try_unwrap(graceful).map_err(drop) {
+            let _ = tokio::time::timeout(DRAIN, graceful.shutdown()).await;
+        }
+    }
+
+    async fn connection(&self, stream: TcpStream, server: ApiServer, graceful: &GracefulShutdown) {
+        // Failing to set it costs latency only.
+        let _ = stream.set_nodelay(true);
+        let handshake = tokio::time::timeout(PATIENCE, self.acceptor.accept(stream));
+        let Ok(Ok(stream)) = handshake.await else { return };
+        let identity = stream.get_ref().1.peer_certificates().and_then(|chain| self.identity(chain));
+        let service = tower::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
+            if let Some(identity) = &identity {
+                request.extensions_mut().insert(identity.clone());
+            }
+            let mut server = server.clone();
+            tower::Service::call(&mut server, request)
+        });
+        let builder = connection_builder();
+        let connection =
+            builder.serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service));
+        if let Err(error) = graceful.watch(connection.into_owned()).await {
+            tracing::debug!(%error, "connection ended");
+        }
+    }
+
+    /// The identity that a certificate chain proves, if our authority signed it.
+    fn identity(&self, chain: &[CertificateDer<'_>]) -> Option<Identity> {
+        let (end, intermediates) = chain.split_first()?;
+        self.verifier.verify_client_cert(end, intermediates, UnixTime::now()).ok()?;
+        certificates::subject(end)
+    }
+}
+
+fn connection_builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_secs(30))
+        .max_concurrent_streams(STREAMS_MAX)
+        // Clients that cancel many watches at once are no attackers.
+        .max_pending_accept_reset_streams(1_000)
+        .adaptive_window(true);
+    builder
+}

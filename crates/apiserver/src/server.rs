@@ -1,0 +1,148 @@
+//! The server as a tower service: the same for a client in this process and for one behind TLS.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use http::request::Parts;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use tokio::task::JoinHandle;
+
+use crate::auth::{self, Identity};
+use crate::body::Body;
+use crate::content::{Accepted, BODY_BYTES_MAX};
+use crate::engine::{Config, Engine};
+use crate::error::ApiError;
+use crate::request::{Query, Target};
+use crate::verbs;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A running API server. Clones share it.
+#[derive(Clone)]
+pub struct ApiServer {
+    engine: Arc<Engine>,
+}
+
+impl ApiServer {
+    /// A server over what is configured, with the namespaces that every control plane has.
+    pub async fn new(config: Config) -> Result<Self, ApiError> {
+        let engine = Engine::new(config);
+        engine.bootstrap().await?;
+        Ok(Self { engine })
+    }
+
+    /// Starts the tasks that tend to objects without being asked. They end with [`Self::shut_down`].
+    pub fn start_housekeeping(&self) -> Vec<JoinHandle<()>> {
+        vec![
+            tokio::spawn(self.engine.clone().keep_house()),
+            tokio::spawn(self.engine.clone().compact_history()),
+        ]
+    }
+
+    /// Ends every watch and the housekeeping.
+    pub fn shut_down(&self) {
+        self.engine.shutdown.cancel();
+    }
+
+    /// The server for a client inside this process, who is this identity.
+    pub fn trusting(&self, identity: Identity) -> InProcess {
+        InProcess { server: self.clone(), identity }
+    }
+
+    async fn answer<B>(self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let (parts, body) = request.into_parts();
+        let handled = AssertUnwindSafe(self.handle(parts, body)).catch_unwind().await;
+        match handled {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => verbs::error_response(&error),
+            // The panic hook has printed where; the client and all others go on.
+            Err(_) => verbs::error_response(&ApiError::internal("the request could not be handled")),
+        }
+    }
+
+    async fn handle<B>(&self, parts: Parts, body: B) -> Result<Response<Body>, ApiError>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let identity = auth::authorize(&parts.extensions)?;
+        let path = match Target::parse(parts.uri.path()) {
+            Target::Malformed => return Err(ApiError::no_such_path()),
+            Target::Other(segments) => return self.engine.document(&parts, &segments),
+            Target::Resource(path) => path,
+        };
+        let query = Query::parse(parts.uri.query().unwrap_or_default())?;
+        let accepted = Accepted::from_headers(&parts.headers)?;
+        let agent = parts.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let call = self.engine.call(path, query, accepted, identity, agent.unwrap_or_default().to_owned())?;
+        let body = read_body(body).await?;
+        self.engine.perform(&parts.method, &parts.headers, body, call).await
+    }
+}
+
+async fn read_body<B>(body: B) -> Result<Bytes, ApiError>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<BoxError>,
+{
+    match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(BODY_BYTES_MAX)),
+        Err(error) => Err(ApiError::bad_request(format!("the body could not be read: {error}"))),
+    }
+}
+
+impl<B> tower::Service<Request<B>> for ApiServer
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        Box::pin(self.clone().answer(request).map(Ok))
+    }
+}
+
+/// The server for a client inside this process.
+#[derive(Clone)]
+pub struct InProcess {
+    server: ApiServer,
+    identity: Identity,
+}
+
+impl<B> tower::Service<Request<B>> for InProcess
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        request.extensions_mut().insert(self.identity.clone());
+        self.server.call(request)
+    }
+}

@@ -1,0 +1,187 @@
+//! What can be done to resources: one file per verb. This one says what a request on a resource is, and
+//! sends it to its verb.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response};
+
+use crate::auth::Identity;
+use crate::body::Body;
+use crate::content::Accepted;
+use crate::engine::Engine;
+use crate::error::ApiError;
+use crate::registry::Resource;
+use crate::request::{Query, ResourcePath};
+
+mod answer;
+mod continuation;
+mod create;
+pub(crate) mod definitions;
+mod delete;
+mod draft;
+mod list;
+mod patch;
+mod reviews;
+mod scale;
+mod selection;
+mod settle;
+mod tables;
+mod update;
+mod watch;
+
+pub(crate) use answer::{Answer, document_response, error_response};
+pub(crate) use delete::{FOREGROUND, ORPHAN};
+pub(crate) use draft::Draft;
+
+/// One request on one resource.
+#[derive(Clone)]
+pub(crate) struct Call {
+    pub resource: Arc<Resource>,
+    pub namespace: Option<String>,
+    pub name: Option<String>,
+    pub subresource: Option<String>,
+    pub query: Query,
+    pub accepted: Accepted,
+    pub identity: Identity,
+    pub user_agent: String,
+}
+
+impl Call {
+    /// The key of the named object. Only called where the path has a name.
+    pub fn key(&self) -> String {
+        self.resource.key(self.namespace.as_deref(), self.name())
+    }
+
+    /// The object's name, empty on collections.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
+    }
+
+    /// The subresource, empty for the object itself.
+    pub fn part(&self) -> &str {
+        self.subresource.as_deref().unwrap_or_default()
+    }
+}
+
+impl Engine {
+    /// Finds the resource of a path and checks that the path fits its scope.
+    pub fn call(
+        &self,
+        path: ResourcePath,
+        query: Query,
+        accepted: Accepted,
+        identity: Identity,
+        user_agent: String,
+    ) -> Result<Call, ApiError> {
+        let resource = self.resource(&path.group, &path.version, &path.resource)?;
+        let fits = match (resource.namespaced, &path.namespace, &path.name) {
+            (true, Some(_), _) | (false, None, _) => true,
+            // A namespaced collection can be read over all namespaces, and reviews are posted that way.
+            (true, None, name) => name.is_none(),
+            (false, Some(_), _) => false,
+        };
+        let ResourcePath { namespace, name, subresource, .. } = path;
+        match fits {
+            true => {
+                Ok(Call { resource, namespace, name, subresource, query, accepted, identity, user_agent })
+            }
+            false => Err(ApiError::no_such_path()),
+        }
+    }
+
+    /// Does what the method asks of the resource.
+    pub async fn perform(
+        self: &Arc<Self>,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Bytes,
+        call: Call,
+    ) -> Result<Response<Body>, ApiError> {
+        let answer = match (call.resource.is_stored(), call.name.is_some(), call.part()) {
+            (false, _, _) => self.review(method, headers, &body, &call),
+            (true, false, _) => self.on_collection(method, headers, body, &call).await,
+            (true, true, "") => self.on_object(method, headers, body, &call).await,
+            (true, true, _) => self.on_part(method, headers, body, &call).await,
+        };
+        let deprecation = call.resource.custom_version().and_then(|(_, version)| version.deprecation.clone());
+        Ok(self.respond(&call, answer?.with_warnings(deprecation.into_iter().collect())))
+    }
+
+    async fn on_collection(
+        self: &Arc<Self>,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Bytes,
+        call: &Call,
+    ) -> Result<Answer, ApiError> {
+        match *method {
+            Method::GET if call.query.flag("watch") => self.watch(call.clone()),
+            Method::GET => self.list(call),
+            Method::POST if call.resource.namespaced && call.namespace.is_none() => {
+                Err(ApiError::method_not_allowed())
+            }
+            Method::POST => self.create(headers, &body, call).await,
+            Method::DELETE => self.delete_collection(headers, &body, call).await,
+            _ => Err(ApiError::method_not_allowed()),
+        }
+    }
+
+    async fn on_object(
+        self: &Arc<Self>,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Bytes,
+        call: &Call,
+    ) -> Result<Answer, ApiError> {
+        match *method {
+            Method::GET if call.query.flag("watch") => self.watch(call.clone()),
+            Method::GET => self.get(call),
+            Method::PUT => self.update(headers, &body, call).await,
+            Method::PATCH => self.patch(headers, &body, call).await,
+            Method::DELETE => self.delete(headers, &body, call).await,
+            _ => Err(ApiError::method_not_allowed()),
+        }
+    }
+
+    async fn on_part(
+        self: &Arc<Self>,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Bytes,
+        call: &Call,
+    ) -> Result<Answer, ApiError> {
+        let part = call.part();
+        let Some(known) = call.resource.subresources.iter().find(|known| &*known.name == part) else {
+            return Err(part_is_elsewhere(part));
+        };
+        match (&*known.name, method) {
+            ("scale", _) => self.scale(method, headers, &body, call).await,
+            ("status" | "approval" | "finalize", &Method::GET) => self.get(call),
+            ("status" | "approval" | "finalize", &Method::PUT) => self.update(headers, &body, call).await,
+            ("status" | "approval", &Method::PATCH) => self.patch(headers, &body, call).await,
+            ("eviction", &Method::POST) => self.evict(headers, &body, call).await,
+            ("binding", &Method::POST) => self.bind(headers, &body, call).await,
+            _ => Err(ApiError::method_not_allowed()),
+        }
+    }
+
+    fn get(&self, call: &Call) -> Result<Answer, ApiError> {
+        let entry = self.read(&call.resource, &call.key(), call.name())?;
+        Ok(Answer::stored(http::StatusCode::OK, entry.value))
+    }
+}
+
+/// Logs and shells belong to clusters that run pods. Say where to look instead of "not found".
+fn part_is_elsewhere(part: &str) -> ApiError {
+    match part.split('/').next().unwrap_or_default() {
+        word @ ("log" | "exec" | "attach" | "portforward" | "proxy" | "ephemeralcontainers" | "resize") => {
+            let message = format!(
+                "{word} is not served here: no pod runs on this API server. \
+                 Ask the cluster that runs the pod, for example with kubectl --context MEMBER"
+            );
+            ApiError { message, ..ApiError::method_not_allowed() }
+        }
+        _ => ApiError::no_such_path(),
+    }
+}

@@ -1,0 +1,152 @@
+//! How an answer is put into words: status, warnings, and the object in the language, version and shape
+//! that the client accepts.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::Value;
+
+use crate::body::Body;
+use crate::content::{Language, Shape};
+use crate::engine::Engine;
+use crate::error::ApiError;
+use crate::stored;
+use crate::verbs::Call;
+
+/// What a verb answers, before it is put into the client's language.
+pub(crate) struct Answer {
+    pub status: StatusCode,
+    pub content: Content,
+    pub warnings: Vec<String>,
+}
+
+pub(crate) enum Content {
+    /// An object as it lies in the store.
+    Stored(Bytes),
+    /// A document that is sent as it is (Status, Scale, review, Table), only in the right language.
+    Document(Value),
+    /// A body that is made while it is read, in JSON.
+    Stream(Body, /* gzipped */ bool),
+}
+
+impl Answer {
+    /// An object as it lies in the store.
+    pub fn stored(status: StatusCode, bytes: Bytes) -> Self {
+        Self { status, content: Content::Stored(bytes), warnings: Vec::new() }
+    }
+
+    /// A document.
+    pub fn document(status: StatusCode, document: Value) -> Self {
+        Self { status, content: Content::Document(document), warnings: Vec::new() }
+    }
+
+    /// A body that is made while it is read.
+    pub fn stream(body: Body, gzipped: bool) -> Self {
+        Self { status: StatusCode::OK, content: Content::Stream(body, gzipped), warnings: Vec::new() }
+    }
+
+    /// The answer with another document in place of the object.
+    pub fn try_map_object(
+        self,
+        map: impl FnOnce(Value) -> Result<Value, ApiError>,
+    ) -> Result<Self, ApiError> {
+        match self.content {
+            Content::Stored(bytes) => {
+                Ok(Self { content: Content::Document(map(stored::parse(&bytes))?), ..self })
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// The same answer with warnings.
+    pub fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.warnings.extend(warnings);
+        self
+    }
+}
+
+impl Engine {
+    /// The HTTP response to a call.
+    pub fn respond(&self, call: &Call, answer: Answer) -> Response<Body> {
+        let Answer { status, content, warnings } = answer;
+        let pretty = call.query.flag("pretty");
+        let language = match (call.accepted.language, pretty) {
+            (Language::Json, true) => Language::PrettyJson,
+            (language, _) => language,
+        };
+        let mut response = match content {
+            Content::Stored(bytes) => self.respond_stored(call, bytes, language),
+            Content::Document(document) => document_response(&document, language),
+            Content::Stream(body, gzipped) => {
+                let mut response = typed(body, "application/json");
+                if gzipped {
+                    let encoding = HeaderValue::from_static("gzip");
+                    response.headers_mut().insert(http::header::CONTENT_ENCODING, encoding);
+                }
+                response
+            }
+        };
+        *response.status_mut() = status;
+        add_warnings(&mut response, &warnings);
+        response
+    }
+
+    fn respond_stored(&self, call: &Call, bytes: Bytes, language: Language) -> Response<Body> {
+        let plain = call.accepted.shape == Shape::Object && call.resource.serves_stored_bytes();
+        if plain && language == Language::Json {
+            return typed(Body::full(bytes), "application/json");
+        }
+        let object = call.resource.serve(stored::parse(&bytes));
+        let document = match call.accepted.shape {
+            Shape::Object => object,
+            Shape::Metadata => crate::table::partial_object_metadata(&object),
+            Shape::Table => {
+                return match self.table(call, std::slice::from_ref(&object), &object["metadata"], true) {
+                    Ok(table) => document_response(&table, language),
+                    Err(error) => error_response(&error),
+                };
+            }
+        };
+        document_response(&document, language)
+    }
+}
+
+/// A response with a JSON or YAML document.
+pub(crate) fn document_response(document: &Value, language: Language) -> Response<Body> {
+    match language {
+        Language::Json => typed(Body::full(document.to_string()), "application/json"),
+        Language::PrettyJson => {
+            let text = serde_json::to_string_pretty(document).expect("JSON values always serialise");
+            typed(Body::full(text + "\n"), "application/json")
+        }
+        Language::Yaml => match serde_saphyr::to_string(document) {
+            Ok(text) => typed(Body::full(text), "application/yaml"),
+            Err(error) => error_response(&ApiError::internal(format!("write YAML: {error}"))),
+        },
+    }
+}
+
+/// The response of a refused or failed request.
+pub(crate) fn error_response(error: &ApiError) -> Response<Body> {
+    let mut response = typed(Body::full(error.status().to_string()), "application/json");
+    *response.status_mut() = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Some(seconds) = error.retry_after_seconds {
+        response.headers_mut().insert(http::header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+fn typed(body: Body, media_type: &'static str) -> Response<Body> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+fn add_warnings(response: &mut Response<Body>, warnings: &[String]) {
+    for warning in warnings {
+        let escaped = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        // A warning that no header can carry (control characters) is not worth failing the request for.
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{escaped}\"")) {
+            response.headers_mut().append(http::header::WARNING, value);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The token that carries a list from one page to the next: opaque to clients, plain JSON inside.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use crate::error::ApiError;
+
+/// Where the next page starts, and at which revision the list is read.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Continuation {
+    #[serde(rename = "v")]
+    format: String,
+    /// The revision of the first page; none for a list that goes on after its revision was compacted.
+    #[serde(rename = "rv")]
+    pub revision: Option<u64>,
+    /// The last key that has been shown.
+    #[serde(rename = "start")]
+    pub after: String,
+}
+
+const FORMAT: &str = "longshore.io/v1";
+
+impl Continuation {
+    /// A token for the page behind this key.
+    pub fn new(after: &str, revision: u64) -> Self {
+        Self { format: FORMAT.to_owned(), revision: Some(revision), after: after.to_owned() }
+    }
+
+    /// The text that clients send back.
+    pub fn encode(&self) -> String {
+        URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).expect("a token of texts and numbers serialises"))
+    }
+
+    /// Reads what a client sent back.
+    pub fn decode(token: &str) -> Result<Self, ApiError> {
+        let invalid = || ApiError::bad_request("continue key is not valid");
+        let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| invalid())?;
+        let token: Self = serde_json::from_slice(&bytes).map_err(|_| invalid())?;
+        match token.format == FORMAT && !token.after.is_empty() {
+            true => Ok(token),
+            false => Err(invalid()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_comes_back_as_it_was_and_nothing_else_is_taken() {
+        let token = Continuation::new("default/a", 7);
+        assert_eq!(Continuation::decode(&token.encode()), Ok(token));
+        for text in ["", "x", "e30", "bm90IGpzb24"] {
+            assert_eq!(Continuation::decode(text).unwrap_err().code, 400, "{text}");
+        }
+    }
+}

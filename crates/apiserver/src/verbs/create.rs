@@ -1,0 +1,90 @@
+//! POST: a new object.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde_json::Value;
+use store::{Change, Expect, Write, WriteError};
+
+use crate::engine::{Engine, store_error, text};
+use crate::error::{ApiError, Subject};
+use crate::options::WriteOptions;
+use crate::stored;
+use crate::verbs::draft::Draft;
+use crate::verbs::{Answer, Call};
+
+/// How often a generated name is tried anew when it is taken.
+const GENERATED_NAMES_MAX: usize = 8;
+
+impl Engine {
+    /// Creates the object in the body.
+    pub async fn create(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
+        let options = WriteOptions::parse(&call.query, &call.user_agent)?;
+        let draft = Draft::read(call, headers, body, options.field_validation)?;
+        let _definitions = self.definition_lock(call).await;
+        self.create_draft(call, &options, draft).await
+    }
+
+    /// Creates what has been read; server-side apply comes here too when there is nothing yet.
+    pub async fn create_draft(
+        &self,
+        call: &Call,
+        options: &WriteOptions,
+        draft: Draft,
+    ) -> Result<Answer, ApiError> {
+        self.check_namespace(call)?;
+        let generated = text(&draft.object, "/metadata/name").is_empty();
+        for attempt in 1.. {
+            let (object, warnings) = self.settle_new(call, options, draft.clone())?;
+            match self.insert(call, options, &object).await {
+                Err(error)
+                    if error.reason == "AlreadyExists" && generated && attempt < GENERATED_NAMES_MAX => {}
+                Err(error) => return Err(error),
+                Ok(bytes) => {
+                    self.noticed(&call.resource, None, Some(&object));
+                    return Ok(Answer::stored(StatusCode::CREATED, bytes).with_warnings(warnings));
+                }
+            }
+        }
+        unreachable!("the loop above ends by itself")
+    }
+
+    async fn insert(&self, call: &Call, options: &WriteOptions, object: &Value) -> Result<Bytes, ApiError> {
+        let name = text(object, "/metadata/name");
+        let key = call.resource.key(call.namespace.as_deref(), name);
+        let exists = || ApiError::already_exists(call.resource.subject(name));
+        let payload = stored::payload(object);
+        if options.dry_run {
+            return match self.store.get(&call.resource.table, &key) {
+                Some(_) => Err(exists()),
+                None => Ok(Bytes::from(object.to_string())),
+            };
+        }
+        let change = Change::Put(payload.clone());
+        let write =
+            Write { table: call.resource.table.clone(), key: key.into(), expect: Expect::Absent, change };
+        match self.store.write(write).await {
+            Ok(revision) => Ok(payload.at(revision)),
+            Err(WriteError::Conflict { .. }) => Err(exists()),
+            Err(error) => Err(store_error(error)),
+        }
+    }
+
+    /// Things can be made only in a namespace that is there and not on its way out.
+    fn check_namespace(&self, call: &Call) -> Result<(), ApiError> {
+        let Some(namespace) = call.namespace.as_deref() else { return Ok(()) };
+        let subject = Subject { group: "", resource: "namespaces", name: namespace };
+        let entry = self.store.get("/namespaces", namespace).ok_or_else(|| ApiError::not_found(subject))?;
+        if stored::outline(&entry.value).metadata.deletion_timestamp.is_none() {
+            return Ok(());
+        }
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let mut error = ApiError::forbidden(call.resource.subject(call.name()), why);
+        error.details["causes"] = serde_json::json!([{
+            "reason": "NamespaceTerminating",
+            "message": format!("namespace {namespace} is being terminated"),
+            "field": "metadata.namespace",
+        }]);
+        Err(error)
+    }
+}

@@ -1,0 +1,143 @@
+//! CustomResourceDefinitions as objects: what a write of one adds to it, and how the registry follows.
+//! What a definition means is in `crd`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use store::{Range, Store};
+
+use crate::crd;
+use crate::engine::{Engine, text};
+use crate::registry::{Definition, Registry};
+use crate::stored;
+use crate::verbs::Call;
+
+/// Where definitions lie in the store.
+pub(crate) const TABLE: &str = "apiextensions.k8s.io/customresourcedefinitions";
+
+/// Keeps a definition until its objects are gone.
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// The kinds of every definition in the store that can be served.
+pub(crate) fn load(store: &Store) -> BTreeMap<String, Arc<Definition>> {
+    let page = store.range(TABLE, Range::default());
+    let entries = page.map(|page| page.entries).unwrap_or_default();
+    let kinds = entries
+        .iter()
+        .filter_map(|entry| Some((entry.key.to_string(), compile(&stored::parse(&entry.value))?)));
+    kinds.collect()
+}
+
+/// The kind behind a definition, once its names are accepted.
+fn compile(definition: &Value) -> Option<Arc<Definition>> {
+    if condition(definition, "Established") != Some("True") {
+        return None;
+    }
+    let kind = crd::compile(definition).ok()?;
+    let name = text(definition, "/metadata/name").to_owned();
+    let object = json!({ "spec": definition["spec"], "status": { "acceptedNames": definition["status"]["acceptedNames"] } });
+    Some(Arc::new(Definition { name, object, kind }))
+}
+
+fn condition<'a>(definition: &'a Value, kind: &str) -> Option<&'a str> {
+    let conditions = definition["status"]["conditions"].as_array()?;
+    conditions.iter().find(|condition| condition["type"] == kind)?["status"].as_str()
+}
+
+fn is_definition(call: &Call) -> bool {
+    &*call.resource.table == TABLE
+}
+
+/// What a definition has before it is checked: its defaults, and the status it keeps.
+pub(crate) fn fill_in(call: &Call, object: &mut Value, old: Option<&Value>) {
+    if is_definition(call) && call.part() != "status" {
+        crd::default_crd(object);
+        crd::keep_status(object, old);
+    }
+}
+
+/// What a definition gets with every write: the finalizer that guards its objects, and the status that
+/// says whether its names are free. Both at once, so that a definition is usable when kubectl returns.
+pub(crate) fn prepare(engine: &Engine, call: &Call, object: &mut Value, old: Option<&Value>) {
+    if !is_definition(call) {
+        return;
+    }
+    if old.is_none() {
+        object["metadata"]["finalizers"] = with_entry(&object["metadata"]["finalizers"], CLEANUP);
+    }
+    if call.part() == "status" {
+        return;
+    }
+    let others = engine.other_definitions(text(object, "/metadata/name"));
+    let now = engine.timestamp();
+    crd::accept_names(object, others.iter(), &now);
+    crd::establish(object, &now);
+}
+
+/// Adds the condition that tells clients the definition is on its way out.
+pub(crate) fn mark_terminating(engine: &Engine, call: &Call, object: &mut Value) {
+    if !is_definition(call) || condition(object, "Terminating").is_some() {
+        return;
+    }
+    let terminating = json!({
+        "type": "Terminating",
+        "status": "True",
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        "lastTransitionTime": engine.timestamp(),
+    });
+    let mut conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.push(terminating);
+    object["status"]["conditions"] = conditions.into();
+}
+
+fn with_entry(list: &Value, entry: &str) -> Value {
+    let mut entries = list.as_array().cloned().unwrap_or_default();
+    if !entries.iter().any(|one| one == entry) {
+        entries.push(entry.into());
+    }
+    entries.into()
+}
+
+impl Engine {
+    /// Whether a definition's names are free depends on all the others, so definitions are written one
+    /// at a time.
+    pub async fn definition_lock(&self, call: &Call) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        match is_definition(call) {
+            true => Some(self.definition_writes.lock().await),
+            false => None,
+        }
+    }
+
+    fn other_definitions(&self, name: &str) -> Vec<Value> {
+        let page = self.store.range(TABLE, Range::default());
+        let entries = page.map(|page| page.entries).unwrap_or_default();
+        let others = entries.iter().filter(|entry| &*entry.key != name);
+        others.map(|entry| stored::parse(&entry.value)).collect()
+    }
+
+    /// Makes the registry follow a definition that was written or removed.
+    pub fn follow_definition(&self, name: &str, definition: Option<&Value>) {
+        let mut custom = self.custom.lock().expect("no one panics while holding it");
+        let before = match definition.and_then(compile) {
+            Some(kind) => custom.insert(name.to_owned(), kind),
+            None => custom.remove(name),
+        };
+        let unchanged = match (&before, custom.get(name)) {
+            (Some(before), Some(after)) => before == after,
+            (None, None) => true,
+            _ => false,
+        };
+        if unchanged {
+            return;
+        }
+        let registry = Registry::new(custom.values());
+        let old = self.registry.swap(Arc::new(registry));
+        // Watches of a kind that is served differently now end; their clients come back.
+        let stale = old
+            .all()
+            .filter(|resource| resource.custom.as_ref().is_some_and(|definition| definition.name == name));
+        stale.for_each(|resource| resource.gone.cancel());
+    }
+}

@@ -1,0 +1,239 @@
+//! DELETE: the beginning of an object's end. It goes at once, or when its finalizers, its grace period and
+//! (foreground) its dependents allow it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use jiff::ToSpan;
+use serde_json::{Value, json};
+use store::{Change, Expect, Write, WriteError};
+
+use crate::admission::Operation;
+use crate::content;
+use crate::engine::{Engine, store_error, text};
+use crate::error::ApiError;
+use crate::options::{DeleteOptions, Propagation, WriteOptions};
+use crate::stored;
+use crate::verbs::update::{MODIFIED, ends_here};
+use crate::verbs::{Answer, Call};
+
+/// Keeps an object until its dependents are gone.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+/// Keeps an object until its dependents have been let go.
+pub(crate) const ORPHAN: &str = "orphan";
+
+const ATTEMPTS_MAX: usize = 16;
+
+impl Engine {
+    /// Deletes the named object.
+    pub async fn delete(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
+        let options = delete_options(headers, body, call)?;
+        let _definitions = self.definition_lock(call).await;
+        self.delete_with(call, &options).await
+    }
+
+    /// Deletes the named object with options that are already read.
+    pub async fn delete_with(&self, call: &Call, options: &DeleteOptions) -> Result<Answer, ApiError> {
+        for _ in 0..ATTEMPTS_MAX {
+            let entry = self.read(&call.resource, &call.key(), call.name())?;
+            let old = stored::parse(&entry.value);
+            check_preconditions(call, &old, options)?;
+            check_deletable(call)?;
+            let write_options =
+                WriteOptions { dry_run: options.dry_run, ..WriteOptions::parse(&call.query, "")? };
+            let mut seen = call.resource.serve(old.clone());
+            let before = seen.clone();
+            let warnings = self.admit(call, &write_options, Operation::Delete, Some(&before), &mut seen)?;
+            let next = self.begin_deletion(call, &old, options);
+            if next == old && !ends_here(&next) {
+                return Ok(Answer::stored(StatusCode::OK, entry.value).with_warnings(warnings));
+            }
+            match self.remove_or_mark(call, options, &entry, &old, &next).await {
+                Ok(answer) => return Ok(answer.with_warnings(warnings)),
+                Err(WriteError::Conflict { .. }) if options.resource_version.is_none() => {}
+                Err(WriteError::Conflict { .. }) => break,
+                Err(error) => return Err(store_error(error)),
+            }
+        }
+        Err(ApiError::conflict(call.resource.subject(call.name()), MODIFIED))
+    }
+
+    async fn remove_or_mark(
+        &self,
+        call: &Call,
+        options: &DeleteOptions,
+        entry: &store::Entry,
+        old: &Value,
+        next: &Value,
+    ) -> Result<Answer, WriteError> {
+        let gone = ends_here(next);
+        let payload = stored::payload(next);
+        let mut bytes = Bytes::from(next.to_string());
+        if !options.dry_run {
+            let change = if gone { Change::Delete(payload.clone()) } else { Change::Put(payload.clone()) };
+            let expect = Expect::Revision(entry.revision);
+            let write = Write { table: call.resource.table.clone(), key: entry.key.clone(), expect, change };
+            let revision = self.store.write(write).await?;
+            bytes = payload.at(revision);
+            self.noticed(&call.resource, Some(old), (!gone).then_some(next));
+        }
+        match gone {
+            true => Ok(Answer::document(StatusCode::OK, deleted_status(call, old))),
+            false => Ok(Answer::stored(StatusCode::OK, bytes)),
+        }
+    }
+
+    /// The object with everything that its deletion asks for: finalizers for dependents, the time of
+    /// deletion, and the next generation.
+    fn begin_deletion(&self, call: &Call, old: &Value, options: &DeleteOptions) -> Value {
+        let mut next = old.clone();
+        set_dependents_finalizer(&mut next, options.propagation);
+        let grace = grace_seconds(call, old, options);
+        let metadata = &mut next["metadata"];
+        let marked = metadata["deletionTimestamp"].is_string();
+        let shorter = metadata["deletionGracePeriodSeconds"].as_i64().is_some_and(|running| grace < running);
+        if !marked || shorter {
+            let due = (self.now)().checked_add(grace.seconds()).unwrap_or_else(|_| (self.now)());
+            metadata["deletionTimestamp"] = due.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into();
+            metadata["deletionGracePeriodSeconds"] = grace.into();
+        }
+        if !marked && let Some(generation) = metadata["generation"].as_i64() {
+            metadata["generation"] = (generation + 1).into();
+        }
+        if call.resource.group.is_empty() && &*call.resource.kind == "Namespace" {
+            next["status"]["phase"] = "Terminating".into();
+        }
+        crate::verbs::definitions::mark_terminating(self, call, &mut next);
+        next
+    }
+
+    /// Deletes everything that a list with the same selectors would show.
+    pub async fn delete_collection(
+        self: &Arc<Self>,
+        headers: &HeaderMap,
+        body: &Bytes,
+        call: &Call,
+    ) -> Result<Answer, ApiError> {
+        let options = delete_options(headers, body, call)?;
+        let entries = self.select_all(call)?;
+        let _definitions = self.definition_lock(call).await;
+        let mut items = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let outline = stored::outline(&entry.value).metadata;
+            let namespace = (!outline.namespace.is_empty()).then_some(outline.namespace);
+            let one = Call::on_object(call, namespace, outline.name);
+            match self.delete_with(&one, &options).await {
+                Ok(_) => items.push(call.resource.serve(stored::parse(&entry.value))),
+                // Whoever was faster did what we were asked to do.
+                Err(error) if error.reason == "NotFound" => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let list = json!({
+            "kind": call.resource.list_kind,
+            "apiVersion": call.resource.api_version(),
+            "metadata": { "resourceVersion": self.store.revision().to_string() },
+            "items": items,
+        });
+        Ok(Answer::document(StatusCode::OK, list))
+    }
+}
+
+impl Call {
+    /// The same request on one object of the collection.
+    pub fn on_object(collection: &Self, namespace: Option<String>, name: String) -> Self {
+        Self {
+            resource: collection.resource.clone(),
+            namespace,
+            name: Some(name),
+            subresource: None,
+            query: collection.query.clone(),
+            accepted: collection.accepted,
+            identity: collection.identity.clone(),
+            user_agent: collection.user_agent.clone(),
+        }
+    }
+}
+
+pub(crate) fn delete_options(
+    headers: &HeaderMap,
+    body: &Bytes,
+    call: &Call,
+) -> Result<DeleteOptions, ApiError> {
+    let body = match body.is_empty() {
+        true => Value::Null,
+        false => content::decode_object(content::media_type(headers), body)?,
+    };
+    DeleteOptions::parse(&body, &call.query)
+}
+
+fn check_preconditions(call: &Call, old: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
+    let subject = call.resource.subject(call.name());
+    let differs =
+        |wanted: &Option<String>, actual: &str| wanted.as_deref().is_some_and(|wanted| wanted != actual);
+    let uid = text(old, "/metadata/uid");
+    if differs(&options.uid, uid) {
+        let wanted = options.uid.as_deref().unwrap_or_default();
+        let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}");
+        return Err(ApiError::conflict(subject, why));
+    }
+    let version = text(old, "/metadata/resourceVersion");
+    if differs(&options.resource_version, version) {
+        let wanted = options.resource_version.as_deref().unwrap_or_default();
+        let why = format!(
+            "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {version}"
+        );
+        return Err(ApiError::conflict(subject, why));
+    }
+    Ok(())
+}
+
+/// The namespaces that everything relies on stay.
+fn check_deletable(call: &Call) -> Result<(), ApiError> {
+    let lasting = ["default", "kube-public", "kube-system"];
+    match &*call.resource.table == "/namespaces" && lasting.contains(&call.name()) {
+        true => {
+            Err(ApiError::forbidden(call.resource.subject(call.name()), "this namespace may not be deleted"))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Only pods that a node runs get time to end; everything else goes when nothing keeps it.
+fn grace_seconds(call: &Call, old: &Value, options: &DeleteOptions) -> i64 {
+    let is_pod = call.resource.group.is_empty() && &*call.resource.kind == "Pod";
+    let runs = !text(old, "/spec/nodeName").is_empty()
+        && !matches!(text(old, "/status/phase"), "Succeeded" | "Failed");
+    if !is_pod || !runs {
+        return 0;
+    }
+    let own = old["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
+    options.grace_period_seconds.unwrap_or(own).max(0)
+}
+
+fn set_dependents_finalizer(object: &mut Value, propagation: Option<Propagation>) {
+    let Some(propagation) = propagation else { return };
+    let current = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+    let others = current.into_iter().filter(|entry| *entry != FOREGROUND && *entry != ORPHAN);
+    let mut finalizers: Vec<Value> = others.collect();
+    match propagation {
+        Propagation::Background => {}
+        Propagation::Foreground => finalizers.push(FOREGROUND.into()),
+        Propagation::Orphan => finalizers.push(ORPHAN.into()),
+    }
+    let Some(metadata) = object["metadata"].as_object_mut() else { return };
+    match finalizers.is_empty() {
+        true => drop(metadata.remove("finalizers")),
+        false => drop(metadata.insert("finalizers".to_owned(), finalizers.into())),
+    }
+}
+
+fn deleted_status(call: &Call, old: &Value) -> Value {
+    let mut details =
+        json!({ "name": call.name(), "kind": call.resource.plural, "uid": text(old, "/metadata/uid") });
+    if !call.resource.group.is_empty() {
+        details["group"] = (&*call.resource.group).into();
+    }
+    json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details })
+}

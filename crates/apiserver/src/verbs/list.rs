@@ -1,0 +1,276 @@
+//! GET on a collection: what is there, whole or in pages, at a revision.
+
+use std::io::Write as _;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use flate2::{Compression, write::GzEncoder};
+use futures::stream;
+use http::StatusCode;
+use serde_json::{Value, json};
+use store::{Entry, Range, ReadError, Revision};
+
+use crate::body::Body;
+use crate::content::{Language, Shape};
+use crate::engine::Engine;
+use crate::error::ApiError;
+use crate::options::Start;
+use crate::stored;
+use crate::verbs::continuation::Continuation;
+use crate::verbs::selection::Selection;
+use crate::verbs::{Answer, Call};
+
+/// Answers smaller than this are sent as they are, as in kube-apiserver.
+pub(crate) const GZIP_BYTES_MIN: usize = 128 * 1024;
+/// How much of a list is put together at a time.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// How many entries are looked at together when only some of them match.
+const SCAN_ENTRIES: usize = 1_000;
+
+/// One page of a list.
+struct Listed {
+    entries: Vec<Entry>,
+    revision: Revision,
+    remaining: Option<usize>,
+    next: Option<String>,
+}
+
+impl Engine {
+    /// Lists the collection.
+    pub fn list(&self, call: &Call) -> Result<Answer, ApiError> {
+        let selection = Selection::parse(call)?;
+        let listed = self.read_page(call, &selection)?;
+        let mut metadata = json!({ "resourceVersion": listed.revision.to_string() });
+        if let Some(next) = &listed.next {
+            metadata["continue"] = next.as_str().into();
+        }
+        if let Some(remaining) = listed.remaining.filter(|remaining| *remaining > 0) {
+            metadata["remainingItemCount"] = remaining.into();
+        }
+        let as_stored = call.resource.serves_stored_bytes()
+            && call.accepted.shape == Shape::Object
+            && call.accepted.language == Language::Json
+            && !call.query.flag("pretty");
+        match as_stored {
+            true => Ok(stream_list(call, &metadata, listed.entries)),
+            false => {
+                Ok(Answer::document(StatusCode::OK, self.list_document(call, metadata, &listed.entries)?))
+            }
+        }
+    }
+
+    fn list_document(&self, call: &Call, metadata: Value, entries: &[Entry]) -> Result<Value, ApiError> {
+        let objects: Vec<Value> =
+            entries.iter().map(|entry| call.resource.serve(stored::parse(&entry.value))).collect();
+        Ok(match call.accepted.shape {
+            Shape::Table => self.table(call, &objects, &metadata, true)?,
+            Shape::Metadata => json!({
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": metadata,
+                "items": objects.iter().map(crate::table::partial_object_metadata).collect::<Vec<_>>(),
+            }),
+            Shape::Object => json!({
+                "kind": call.resource.list_kind,
+                "apiVersion": call.resource.api_version(),
+                "metadata": metadata,
+                "items": objects,
+            }),
+        })
+    }
+
+    /// Everything that the selectors of a request match, now.
+    pub fn select_all(&self, call: &Call) -> Result<Vec<Entry>, ApiError> {
+        let selection = Selection::parse(call)?;
+        let page = self.page(call, &selection, None, None, None)?;
+        Ok(page.entries)
+    }
+
+    fn read_page(&self, call: &Call, selection: &Selection) -> Result<Listed, ApiError> {
+        let limit =
+            call.query.number("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|n| *n > 0);
+        if let Some(token) = call.query.get("continue") {
+            let token = Continuation::decode(token)?;
+            if call.query.get("resourceVersion").is_some_and(|version| version != "0") {
+                let why = "specifying resource version is not allowed when using continue";
+                return Err(ApiError::bad_request(why));
+            }
+            return self.page(call, selection, limit, Some(token.after.as_str()), token.revision);
+        }
+        let at = self.list_revision(call)?;
+        self.page(call, selection, limit, None, at)
+    }
+
+    /// The revision that the request insists on, if it does.
+    fn list_revision(&self, call: &Call) -> Result<Option<Revision>, ApiError> {
+        let start = Start::parse(&call.query)?;
+        let exact = match call.query.get("resourceVersionMatch") {
+            None | Some("NotOlderThan") => false,
+            Some("Exact") => true,
+            Some(other) => {
+                return Err(ApiError::bad_request(format!(
+                    "resourceVersionMatch: Unsupported value: {other:?}: supported values: \"Exact\", \"NotOlderThan\""
+                )));
+            }
+        };
+        match (start, exact) {
+            (Start::At(revision), _) if revision > self.store.revision() => Err(self.too_large(revision)),
+            (Start::At(revision), true) => Ok(Some(revision)),
+            (Start::Any, true) => Err(ApiError::bad_request(
+                "resourceVersionMatch: Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+            )),
+            (Start::Newest, _) if call.query.get("resourceVersionMatch").is_some() => {
+                Err(ApiError::bad_request(
+                    "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A revision that has not happened yet: the client is asked to wait.
+    pub fn too_large(&self, revision: Revision) -> ApiError {
+        let message = format!("Too large resource version: {revision}, current: {}", self.store.revision());
+        let mut error = ApiError::timeout(format!("Timeout: {message}"));
+        error.details = json!({
+            "causes": [{ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" }],
+            "retryAfterSeconds": 1,
+        });
+        error.retry_after_seconds = Some(1);
+        error
+    }
+
+    fn page(
+        &self,
+        call: &Call,
+        selection: &Selection,
+        limit: Option<usize>,
+        after: Option<&str>,
+        at: Option<Revision>,
+    ) -> Result<Listed, ApiError> {
+        let table = &call.resource.table;
+        // The first read settles the revision; further ones of the same list stay on it.
+        let revision = at.unwrap_or_else(|| self.store.revision());
+        if let Some(only) = &selection.only {
+            let entry = self.store.get_at(table, only, revision).map_err(|error| gone(&error))?;
+            let entries = entry.filter(|entry| selection.matches(&entry.value)).into_iter().collect();
+            return Ok(Listed { entries, revision, remaining: None, next: None });
+        }
+        let mut range = Range { prefix: &selection.prefix, after, limit, at: Some(revision) };
+        if selection.is_everything() {
+            let page = self.store.range(table, range).map_err(|error| gone(&error))?;
+            let next = (page.remaining > 0).then(|| continuation(&page.entries, revision)).flatten();
+            return Ok(Listed { entries: page.entries, revision, remaining: Some(page.remaining), next });
+        }
+        range.limit = Some(SCAN_ENTRIES);
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut last: Option<std::sync::Arc<str>> = None;
+        loop {
+            let page = self.store.range(table, Range { after: last.as_deref().or(after), ..range });
+            let page = page.map_err(|error| gone(&error))?;
+            let more = page.remaining > 0;
+            for (index, entry) in page.entries.iter().enumerate() {
+                if selection.matches(&entry.value) {
+                    entries.push(entry.clone());
+                }
+                if limit == Some(entries.len()) {
+                    let rest = more || index + 1 < page.entries.len();
+                    let next = rest.then(|| Continuation::new(&entry.key, revision).encode());
+                    return Ok(Listed { entries, revision, remaining: None, next });
+                }
+            }
+            last = page.entries.last().map(|entry| entry.key.clone());
+            if !more {
+                return Ok(Listed { entries, revision, remaining: None, next: None });
+            }
+        }
+    }
+}
+
+fn continuation(entries: &[Entry], revision: Revision) -> Option<String> {
+    entries.last().map(|entry| Continuation::new(&entry.key, revision).encode())
+}
+
+/// The 410 of a revision that has been compacted away.
+fn gone(error: &ReadError) -> ApiError {
+    match error {
+        ReadError::Compacted { .. } => ApiError::expired(
+            "The provided continue parameter is too old to display a consistent list result. \
+             You must start a new list without the continue parameter.",
+        ),
+        ReadError::Future { .. } => ApiError::timeout(error.to_string()),
+    }
+}
+
+/// The list as it lies in the store: a head, the objects one after another, and an end.
+fn stream_list(call: &Call, metadata: &Value, entries: Vec<Entry>) -> Answer {
+    let head = format!(
+        "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{metadata},\"items\":[",
+        Value::from(&*call.resource.list_kind),
+        Value::from(call.resource.api_version()),
+    );
+    let size = head.len() + entries.iter().map(|entry| entry.value.len() + 1).sum::<usize>();
+    let gzip = call.accepted.gzip && size >= GZIP_BYTES_MIN;
+    let mut pieces = Pieces { head: Some(head), entries: entries.into_iter(), first: true, done: false };
+    if size <= CHUNK_BYTES {
+        let body = std::iter::from_fn(|| pieces.next()).collect::<Vec<Bytes>>().concat();
+        return Answer::stream(Body::full(body), false);
+    }
+    match gzip {
+        false => Answer::stream(Body::stream(stream::iter(pieces)), false),
+        true => Answer::stream(Body::stream(stream::iter(gzipped(pieces))), true),
+    }
+}
+
+/// Puts a list together piece by piece, so that a large one never lies in memory twice.
+struct Pieces {
+    head: Option<String>,
+    entries: std::vec::IntoIter<Entry>,
+    first: bool,
+    done: bool,
+}
+
+impl Iterator for Pieces {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.done {
+            return None;
+        }
+        let mut piece = BytesMut::with_capacity(CHUNK_BYTES / 4);
+        if let Some(head) = self.head.take() {
+            piece.put_slice(head.as_bytes());
+        }
+        while piece.len() < CHUNK_BYTES {
+            let Some(entry) = self.entries.next() else {
+                self.done = true;
+                piece.put_slice(b"]}\n");
+                break;
+            };
+            if !std::mem::take(&mut self.first) {
+                piece.put_u8(b',');
+            }
+            piece.put_slice(&entry.value);
+        }
+        Some(piece.freeze())
+    }
+}
+
+fn gzipped(pieces: Pieces) -> impl Iterator<Item = Bytes> {
+    // Level 1: a list is read once, and the processor is dearer than the wire.
+    let encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let mut state = Some((pieces, encoder));
+    std::iter::from_fn(move || {
+        let (pieces, encoder) = state.as_mut()?;
+        match pieces.next() {
+            Some(piece) => {
+                encoder.write_all(&piece).expect("writing into memory does not fail");
+                Some(Bytes::from(std::mem::take(encoder.get_mut())))
+            }
+            None => {
+                let (_, encoder) = state.take()?;
+                Some(Bytes::from(encoder.finish().expect("writing into memory does not fail")))
+            }
+        }
+    })
+    .filter(|piece| !piece.is_empty())
+}

@@ -1,0 +1,47 @@
+//! Which objects of a resource a list, watch or collection delete is about.
+
+use crate::error::ApiError;
+use crate::selector::{FieldSelector, LabelSelector};
+use crate::verbs::Call;
+
+/// The objects a request is about: a range of keys and two selectors.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    /// Keys start with this: a namespace, or nothing.
+    pub prefix: String,
+    /// The one key that can match, where the request names an object.
+    pub only: Option<String>,
+    labels: LabelSelector,
+    fields: FieldSelector,
+}
+
+impl Selection {
+    /// Reads the selectors of a request.
+    pub fn parse(call: &Call) -> Result<Self, ApiError> {
+        let text = |key| call.query.get(key).unwrap_or_default();
+        let labels = LabelSelector::parse(text("labelSelector"))?;
+        let fields = FieldSelector::parse(text("fieldSelector"), &call.resource.selectable)?;
+        let namespaced = call.resource.namespaced;
+        let namespace = call.namespace.as_deref().or_else(|| fields.exact("metadata.namespace"));
+        let namespace = namespace.filter(|_| namespaced);
+        let name = call.name.as_deref().or_else(|| fields.exact("metadata.name"));
+        let only = match (namespaced, namespace, name) {
+            (true, Some(namespace), Some(name)) => Some(format!("{namespace}/{name}")),
+            (false, _, Some(name)) => Some(name.to_owned()),
+            _ => None,
+        };
+        let prefix = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        Ok(Self { prefix, only, labels, fields })
+    }
+
+    /// Whether every object in the range matches.
+    pub fn is_everything(&self) -> bool {
+        self.labels.is_everything() && self.fields.is_everything()
+    }
+
+    /// Whether a stored object matches.
+    pub fn matches(&self, bytes: &[u8]) -> bool {
+        (self.labels.is_everything() || self.labels.matches_raw(bytes))
+            && (self.fields.is_everything() || self.fields.matches_raw(bytes))
+    }
+}

@@ -1,0 +1,322 @@
+//! From a draft to what is stored: defaults, server-set metadata, admission, validation, generation and
+//! field ownership. The same order for every kind and every verb that writes.
+
+use serde_json::{Map, Value, json};
+
+use crate::admission::{Attributes, Operation};
+use crate::apply::{self, WriteContext};
+use crate::builtin;
+use crate::engine::{Engine, text};
+use crate::error::{ApiError, FieldError};
+use crate::metadata::{self, NameRule};
+use crate::options::WriteOptions;
+use crate::schema;
+use crate::verbs::draft::Draft;
+use crate::verbs::update::MODIFIED;
+use crate::verbs::{Call, definitions};
+
+/// What the server alone sets and a client's copy never changes.
+const SERVER_SET: [&str; 5] =
+    ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
+
+impl Engine {
+    /// The first state of a new object, as it is stored, and the warnings that came up.
+    pub fn settle_new(
+        &self,
+        call: &Call,
+        options: &WriteOptions,
+        draft: Draft,
+    ) -> Result<(Value, Vec<String>), ApiError> {
+        let Draft { mut object, mut warnings, applied } = draft;
+        let api_version = call.resource.api_version();
+        let ownership = self.ownership(call, options, &api_version);
+        if applied {
+            object = apply::server_side_apply(None, &object, options.force, &ownership)?;
+        }
+        if !text(&object, "/metadata/resourceVersion").is_empty() {
+            return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
+        }
+        metadata::match_namespace(metadata_of(&mut object), call.namespace.as_deref().unwrap_or_default())?;
+        if call.name.is_some() {
+            object["metadata"]["name"] = call.name().into();
+        }
+        self.stamp_new(call, &mut object);
+        fill_in(call, &mut object, None);
+        warnings.extend(self.admit(call, options, Operation::Create, None, &mut object)?);
+        prepare_for_create(call, &mut object);
+        self.allocate_addresses(call, &mut object, None);
+        check_valid(call, &object, None)?;
+        definitions::prepare(self, call, &mut object, None);
+        warnings.extend(remarks(call, &object, None));
+        if !applied {
+            apply::track_update(None, &mut object, &ownership);
+        }
+        Ok((call.resource.store(object), warnings))
+    }
+
+    /// The next state of an object, as it is stored, and the warnings that came up.
+    pub fn settle_change(
+        &self,
+        call: &Call,
+        options: &WriteOptions,
+        old: &Value,
+        draft: Draft,
+    ) -> Result<(Value, Vec<String>), ApiError> {
+        let Draft { mut object, mut warnings, applied } = draft;
+        check_preconditions(call, old, &object)?;
+        let api_version = call.resource.api_version();
+        let ownership = self.ownership(call, options, &api_version);
+        if applied {
+            object = apply::server_side_apply(Some(old), &object, options.force, &ownership)?;
+        }
+        metadata::match_namespace(metadata_of(&mut object), call.namespace.as_deref().unwrap_or_default())?;
+        prepare_for_update(call, old, &mut object);
+        fill_in(call, &mut object, Some(old));
+        warnings.extend(self.admit(call, options, Operation::Update, Some(old), &mut object)?);
+        prepare_for_update(call, old, &mut object);
+        self.allocate_addresses(call, &mut object, Some(old));
+        check_valid(call, &object, Some(old))?;
+        definitions::prepare(self, call, &mut object, Some(old));
+        warnings.extend(remarks(call, &object, Some(old)));
+        if generation_moves(call, old, &object) {
+            let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
+            object["metadata"]["generation"] = generation.into();
+        }
+        if !applied {
+            apply::track_update(Some(old), &mut object, &ownership);
+        }
+        apply::keep_times_of_noop(old, &mut object);
+        Ok((call.resource.store(object), warnings))
+    }
+
+    fn stamp_new(&self, call: &Call, object: &mut Value) {
+        let generated = text(object, "/metadata/generateName").to_owned();
+        if text(object, "/metadata/name").is_empty() && !generated.is_empty() {
+            let base = &generated[..generated.floor_char_boundary(58)];
+            object["metadata"]["name"] = format!("{base}{}", self.name_suffix()).into();
+        }
+        let fields = metadata_of(object);
+        for key in SERVER_SET.into_iter().chain(["selfLink", "resourceVersion"]) {
+            fields.remove(key);
+        }
+        fields.insert("uid".to_owned(), self.uid().into());
+        fields.insert("creationTimestamp".to_owned(), self.timestamp().into());
+        if has_generation(call) {
+            fields.insert("generation".to_owned(), 1.into());
+        }
+    }
+
+    /// Services get the addresses that clients expect to find. There is no network behind them here, so
+    /// they are drawn from Kubernetes' usual ranges and nobody checks that they differ.
+    fn allocate_addresses(&self, call: &Call, object: &mut Value, old: Option<&Value>) {
+        if call.resource.group.is_empty() && &*call.resource.kind == "Service" {
+            let byte = |bits: u128| bits & 0xff;
+            let address = || {
+                let bits = (self.random)();
+                format!("10.{}.{}.{}", 96 + (bits >> 16 & 0xf), byte(bits >> 8), byte(bits).clamp(1, 254))
+            };
+            let port = || u16::try_from(30_000 + (self.random)() % 2_768).ok();
+            builtin::allocate_service(object, old, || Some(address()), port);
+        }
+    }
+
+    /// Asks the rules from outside.
+    pub fn admit(
+        &self,
+        call: &Call,
+        options: &WriteOptions,
+        operation: Operation,
+        old: Option<&Value>,
+        object: &mut Value,
+    ) -> Result<Vec<String>, ApiError> {
+        let attributes = Attributes {
+            operation,
+            group: &call.resource.group,
+            version: &call.resource.version,
+            resource: &call.resource.plural,
+            kind: &call.resource.kind,
+            subresource: call.part(),
+            old,
+            dry_run: options.dry_run,
+            identity: &call.identity,
+        };
+        (self.admission)(&attributes, object)
+    }
+
+    fn ownership<'a>(
+        &self,
+        call: &'a Call,
+        options: &'a WriteOptions,
+        api_version: &'a str,
+    ) -> WriteContext<'a> {
+        WriteContext {
+            manager: &options.field_manager,
+            api_version,
+            kind: &call.resource.kind,
+            subresource: call.part(),
+            now: (self.now)(),
+            schema: &call.resource.schema,
+            builtin: call.resource.custom.is_none(),
+            reset: reset_fields(call),
+        }
+    }
+}
+
+/// The fields that a write of this part cannot change.
+fn reset_fields(call: &Call) -> &'static [&'static [&'static str]] {
+    match call.part() {
+        "" | "scale" if call.resource.has_part("status") => &[&["status"]],
+        "status" => &[&["spec"]],
+        _ => &[],
+    }
+}
+
+/// The object's metadata; drafts always have one.
+fn metadata_of(object: &mut Value) -> &mut Map<String, Value> {
+    if !object["metadata"].is_object() {
+        object["metadata"] = json!({});
+    }
+    object["metadata"].as_object_mut().expect("it was just made an object")
+}
+
+fn check_preconditions(call: &Call, old: &Value, object: &Value) -> Result<(), ApiError> {
+    let subject = call.resource.subject(call.name());
+    let uid = text(object, "/metadata/uid");
+    let old_uid = text(old, "/metadata/uid");
+    if !uid.is_empty() && uid != old_uid {
+        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {old_uid}");
+        return Err(ApiError::conflict(subject, why));
+    }
+    let version = text(object, "/metadata/resourceVersion");
+    match version.is_empty() || version == text(old, "/metadata/resourceVersion") {
+        true => Ok(()),
+        false => Err(ApiError::conflict(subject, MODIFIED)),
+    }
+}
+
+fn keep_server_set(old: &Value, object: &mut Value) {
+    let fields = metadata_of(object);
+    fields.remove("selfLink");
+    for key in SERVER_SET.into_iter().chain(["resourceVersion", "name", "namespace", "generateName"]) {
+        match old["metadata"].get(key) {
+            Some(value) => fields.insert(key.to_owned(), value.clone()),
+            None => fields.remove(key),
+        };
+    }
+}
+
+/// Defaults, as the kind has them.
+fn fill_in(call: &Call, object: &mut Value, old: Option<&Value>) {
+    match &call.resource.custom {
+        Some(_) => schema::apply_defaults(object, &call.resource.schema),
+        None => {
+            builtin::apply_defaults(&call.resource.group, &call.resource.kind, object);
+            definitions::fill_in(call, object, old);
+        }
+    }
+}
+
+/// A client does not set the status of what it creates.
+fn prepare_for_create(call: &Call, object: &mut Value) {
+    match call.resource.custom_version() {
+        None => builtin::prepare_for_create(&call.resource.group, &call.resource.kind, object),
+        Some((_, version)) if version.has_status => {
+            drop(object.as_object_mut().map(|fields| fields.remove("status")))
+        }
+        Some(_) => {}
+    }
+}
+
+/// A request writes either the object or one part of it; the rest stays as it was.
+fn prepare_for_update(call: &Call, old: &Value, object: &mut Value) {
+    keep_server_set(old, object);
+    let (group, kind) = (&*call.resource.group, &*call.resource.kind);
+    match (call.part(), call.resource.custom_version()) {
+        ("" | "scale", None) => builtin::prepare_for_update(group, kind, object, old),
+        ("" | "scale", Some((_, version))) if version.has_status => keep(object, old, "status"),
+        ("" | "scale", Some(_)) => {}
+        ("finalize", _) => keep(object, old, "status"),
+        (_, None) => builtin::prepare_for_status_update(group, kind, object, old),
+        (_, Some(_)) => keep_all_but_status(old, object),
+    }
+}
+
+/// The status is the new one, everything else the old one; field ownership is settled later.
+fn keep_all_but_status(old: &Value, object: &mut Value) {
+    let mut next = old.clone();
+    keep(&mut next, object, "status");
+    keep(&mut next["metadata"], &object["metadata"], "managedFields");
+    *object = next;
+}
+
+/// Takes a field from another object, or takes it away where that has none.
+fn keep(object: &mut Value, from: &Value, key: &str) {
+    let Some(fields) = object.as_object_mut() else { return };
+    match from.get(key) {
+        Some(value) => fields.insert(key.to_owned(), value.clone()),
+        None => fields.remove(key),
+    };
+}
+
+fn check_valid(call: &Call, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+    let resource = &call.resource;
+    let errors = match (resource.custom_version(), old, call.part()) {
+        (Some((kind, version)), None, _) => kind.validate_create(version, object),
+        (Some((kind, version)), Some(old), "status") => kind.validate_status(version, object, old),
+        (Some((kind, version)), Some(old), _) => kind.validate_update(version, object, old),
+        (None, _, _) if &*resource.table == definitions::TABLE => crate::crd::validate_crd(object, old),
+        (None, _, _) => builtin_errors(call, object, old),
+    };
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::invalid(resource.kind_subject(text(object, "/metadata/name")), &errors)),
+    }
+}
+
+/// What is accepted and still worth a warning.
+fn remarks(call: &Call, object: &Value, old: Option<&Value>) -> Vec<String> {
+    if &*call.resource.table == definitions::TABLE {
+        return crate::crd::unknown_format_warnings(object, old);
+    }
+    match call.resource.custom {
+        Some(_) => {
+            metadata::finalizer_warnings(&object["metadata"], &old.unwrap_or(&Value::Null)["metadata"])
+        }
+        None => Vec::new(),
+    }
+}
+
+fn builtin_errors(call: &Call, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let resource = &call.resource;
+    let metadata = &object["metadata"];
+    let errors = match old {
+        None => {
+            let rule = NameRule::of_kind(&resource.group, &resource.kind);
+            metadata::validate_create(metadata, resource.namespaced, rule, "metadata")
+        }
+        Some(old) => metadata::validate_update(metadata, &old["metadata"], resource.namespaced, "metadata"),
+    };
+    let finalizers = metadata::validate_builtin_finalizers(metadata, "metadata");
+    let own = builtin::validate(&resource.group, &resource.kind, object, old);
+    errors.into_iter().chain(finalizers).chain(own).collect()
+}
+
+fn has_generation(call: &Call) -> bool {
+    call.resource.custom.is_some() || builtin::has_generation(&call.resource.group, &call.resource.kind)
+}
+
+/// Generation counts what users want: everything outside metadata and status.
+fn generation_moves(call: &Call, old: &Value, object: &Value) -> bool {
+    if !matches!(call.part(), "" | "scale") {
+        return false;
+    }
+    let Some((_, version)) = call.resource.custom_version() else {
+        return builtin::is_new_generation(&call.resource.group, &call.resource.kind, object, old);
+    };
+    let counts = |key: &str| key != "metadata" && (key != "status" || !version.has_status);
+    let wanted = |value: &Value| -> Vec<(String, Value)> {
+        let fields = value.as_object().into_iter().flatten();
+        fields.filter(|(key, _)| counts(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    wanted(old) != wanted(object)
+}

@@ -1,0 +1,117 @@
+//! PUT: a new state of an object, and what every change of an existing object has in common: it is
+//! computed from the newest state and written only if that state is still the newest.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde_json::Value;
+use store::{Change, Expect, Write, WriteError};
+
+use crate::engine::{Engine, store_error, text};
+use crate::error::{ApiError, FieldError};
+use crate::options::WriteOptions;
+use crate::stored;
+use crate::verbs::draft::Draft;
+use crate::verbs::{Answer, Call};
+
+/// How often a change is computed anew because the object moved meanwhile.
+const ATTEMPTS_MAX: usize = 16;
+
+/// What kube-apiserver says when an object is not in the state the client saw.
+pub(crate) const MODIFIED: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+impl Engine {
+    /// Replaces the object by the one in the body.
+    pub async fn update(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
+        let options = WriteOptions::parse(&call.query, &call.user_agent)?;
+        let draft = Draft::read(call, headers, body, options.field_validation)?;
+        let name = text(&draft.object, "/metadata/name");
+        if !name.is_empty() && name != call.name() {
+            return Err(ApiError::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                call.name()
+            )));
+        }
+        check_pinned(call, &draft.object)?;
+        let _definitions = self.definition_lock(call).await;
+        self.change(call, &options, |_| Ok(draft.clone())).await
+    }
+
+    /// Changes an existing object. `compute` gets the newest state in the served version and may run
+    /// several times.
+    pub async fn change(
+        &self,
+        call: &Call,
+        options: &WriteOptions,
+        compute: impl Fn(&Value) -> Result<Draft, ApiError>,
+    ) -> Result<Answer, ApiError> {
+        for _ in 0..ATTEMPTS_MAX {
+            let entry = self.read(&call.resource, &call.key(), call.name())?;
+            let old_stored = stored::parse(&entry.value);
+            let old = call.resource.serve(old_stored.clone());
+            let draft = compute(&old)?;
+            let pinned = !text(&draft.object, "/metadata/resourceVersion").is_empty();
+            let (object, warnings) = self.settle_change(call, options, &old, draft)?;
+            if object == old_stored {
+                return Ok(Answer::stored(StatusCode::OK, entry.value).with_warnings(warnings));
+            }
+            match self.replace(call, options, &entry, &old_stored, &object).await {
+                Ok(bytes) => return Ok(Answer::stored(StatusCode::OK, bytes).with_warnings(warnings)),
+                Err(error) if error.reason == "Conflict" && !pinned => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(ApiError::conflict(call.resource.subject(call.name()), MODIFIED))
+    }
+
+    /// Writes the next state over the one that was read, or takes the object away when this change
+    /// removed the last thing that kept it.
+    pub async fn replace(
+        &self,
+        call: &Call,
+        options: &WriteOptions,
+        entry: &store::Entry,
+        old: &Value,
+        object: &Value,
+    ) -> Result<Bytes, ApiError> {
+        let payload = stored::payload(object);
+        if options.dry_run {
+            return Ok(Bytes::from(object.to_string()));
+        }
+        let gone = ends_here(object);
+        let change = if gone { Change::Delete(payload.clone()) } else { Change::Put(payload.clone()) };
+        let expect = Expect::Revision(entry.revision);
+        let write = Write { table: call.resource.table.clone(), key: entry.key.clone(), expect, change };
+        match self.store.write(write).await {
+            Ok(revision) => {
+                self.noticed(&call.resource, Some(old), (!gone).then_some(object));
+                Ok(payload.at(revision))
+            }
+            Err(WriteError::Conflict { .. }) => {
+                Err(ApiError::conflict(call.resource.subject(call.name()), MODIFIED))
+            }
+            Err(error) => Err(store_error(error)),
+        }
+    }
+}
+
+/// A custom object is replaced only by whoever has seen its newest state.
+fn check_pinned(call: &Call, object: &Value) -> Result<(), ApiError> {
+    let pinned = !text(object, "/metadata/resourceVersion").is_empty();
+    if pinned || call.resource.custom.is_none() {
+        return Ok(());
+    }
+    let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
+    Err(ApiError::invalid(call.resource.subject(call.name()), &[error]))
+}
+
+/// Whether an object that is being deleted has nothing left that keeps it: no finalizers, no grace
+/// period still running, and for namespaces no content (`spec.finalizers`).
+pub(crate) fn ends_here(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let has_any = |list: &Value| list.as_array().is_some_and(|entries| !entries.is_empty());
+    !metadata["deletionTimestamp"].is_null()
+        && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
+        && !has_any(&metadata["finalizers"])
+        && !(object["kind"] == "Namespace" && has_any(&object["spec"]["finalizers"]))
+}

@@ -1,0 +1,293 @@
+//! GET with `watch`: what changes, from a revision on. A watch is a cursor in the store's log, so it
+//! loses and repeats nothing; one that falls behind the log's end is told to start anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use futures::stream;
+use serde_json::{Value, json};
+use store::{Entry, Event, EventKind, Range, ReadError, Revision, Watch};
+use tokio::time::Instant;
+
+use crate::body::Body;
+use crate::content::Shape;
+use crate::engine::Engine;
+use crate::error::ApiError;
+use crate::options::Start;
+use crate::stored;
+use crate::verbs::selection::Selection;
+use crate::verbs::{Answer, Call};
+
+/// How long a watch lives when the client does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
+/// How often a watch that asked for bookmarks gets one.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// How much is sent at a time.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Everything a running watch needs.
+struct Running {
+    engine: Arc<Engine>,
+    call: Call,
+    selection: Selection,
+    watch: Watch,
+    /// The state at the start, still to be sent.
+    initial: std::vec::IntoIter<Entry>,
+    /// The bookmark that ends the initial state, still to be sent.
+    initial_end: Option<Bytes>,
+    bookmarks: bool,
+    next_bookmark: Instant,
+    deadline: Instant,
+    columns_sent: bool,
+    over: bool,
+}
+
+impl Engine {
+    /// Starts a watch.
+    pub fn watch(self: &Arc<Self>, call: Call) -> Result<Answer, ApiError> {
+        let selection = Selection::parse(&call)?;
+        let timeout = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
+        let timeout = timeout.filter(|seconds| *seconds > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+        // A Table that cannot be made must be refused before the stream begins.
+        self.table(&call, &[], &Value::Null, false)?;
+        let (initial, after) = match self.watch_start(&call, &selection) {
+            Ok(start) => start,
+            // kube-apiserver opens the watch and says in it that the revision is gone.
+            Err(error) if error.code == 410 => return Ok(only_event(&error_event(&error))),
+            Err(error) => return Err(error),
+        };
+        let prefix = selection.only.as_deref().unwrap_or(&selection.prefix);
+        let watch = match self.store.watch(&call.resource.table, prefix, after) {
+            Ok(watch) => watch,
+            Err(error) => return Ok(only_event(&error_event(&too_old(&error)))),
+        };
+        let initial_end = call
+            .query
+            .flag("sendInitialEvents")
+            .then(|| bookmark(&call, after, json!({ "k8s.io/initial-events-end": "true" })));
+        let now = Instant::now();
+        let running = Running {
+            engine: self.clone(),
+            selection,
+            watch,
+            initial: initial.into_iter(),
+            initial_end,
+            bookmarks: call.query.flag("allowWatchBookmarks"),
+            next_bookmark: now + BOOKMARK_EVERY,
+            deadline: now + timeout,
+            columns_sent: false,
+            over: false,
+            call,
+        };
+        let body = stream::unfold(running, |mut running| async move {
+            running.next_chunk().await.map(|chunk| (chunk, running))
+        });
+        Ok(Answer::stream(Body::stream(body), false))
+    }
+
+    /// The objects a watch begins with, and the revision after which events follow.
+    fn watch_start(&self, call: &Call, selection: &Selection) -> Result<(Vec<Entry>, Revision), ApiError> {
+        let start = Start::parse(&call.query)?;
+        let initial_wanted =
+            call.query.get("sendInitialEvents").map(|_| call.query.flag("sendInitialEvents"));
+        let matching = call.query.get("resourceVersionMatch");
+        if initial_wanted.is_some() != matching.is_some()
+            || matching.is_some_and(|word| word != "NotOlderThan")
+        {
+            return Err(ApiError::unprocessable(
+                "resourceVersionMatch: Forbidden: sendInitialEvents requires resourceVersionMatch=NotOlderThan, \
+                 and a watch takes resourceVersionMatch only with sendInitialEvents",
+            ));
+        }
+        match (start, initial_wanted) {
+            (Start::At(revision), _) if revision > self.store.revision() => Err(self.too_large(revision)),
+            (Start::At(revision), None | Some(false)) => Ok((Vec::new(), revision)),
+            (_, Some(false)) => Ok((Vec::new(), self.store.revision())),
+            _ => self.current_state(call, selection),
+        }
+    }
+
+    fn current_state(&self, call: &Call, selection: &Selection) -> Result<(Vec<Entry>, Revision), ApiError> {
+        let range = Range { prefix: &selection.prefix, ..Range::default() };
+        let page = self.store.range(&call.resource.table, range).map_err(ApiError::internal)?;
+        let wanted = |entry: &Entry| {
+            selection.only.as_deref().is_none_or(|only| only == &*entry.key)
+                && selection.matches(&entry.value)
+        };
+        Ok((page.entries.into_iter().filter(wanted).collect(), page.revision))
+    }
+}
+
+impl Running {
+    /// The next bytes to send; `None` ends the stream.
+    async fn next_chunk(&mut self) -> Option<Bytes> {
+        if self.over {
+            return None;
+        }
+        if let Some(chunk) = self.initial_chunk() {
+            return Some(chunk);
+        }
+        loop {
+            let wake = self.deadline.min(if self.bookmarks { self.next_bookmark } else { self.deadline });
+            let engine = self.engine.clone();
+            tokio::select! {
+                biased;
+                () = engine.shutdown.cancelled() => return None,
+                batch = self.watch.next() => {
+                    let chunk = self.encode_batch(batch);
+                    if !chunk.is_empty() {
+                        return Some(chunk);
+                    }
+                }
+                () = self.call.resource.gone.cancelled() => return None,
+                () = tokio::time::sleep_until(wake) => return self.wake_up(),
+            }
+        }
+    }
+
+    /// What is sent when nothing happened for a while: a bookmark, or the end.
+    fn wake_up(&mut self) -> Option<Bytes> {
+        let now = Instant::now();
+        self.over = now >= self.deadline;
+        self.next_bookmark = now + BOOKMARK_EVERY;
+        self.bookmarks.then(|| bookmark(&self.call, self.watch.revision(), Value::Null))
+    }
+
+    fn initial_chunk(&mut self) -> Option<Bytes> {
+        let mut chunk = BytesMut::new();
+        while chunk.len() < CHUNK_BYTES {
+            let Some(entry) = self.initial.next() else { break };
+            self.encode(&mut chunk, "ADDED", &entry.value);
+        }
+        if self.initial.as_slice().is_empty()
+            && let Some(end) = self.initial_end.take()
+        {
+            chunk.put_slice(&end);
+        }
+        (!chunk.is_empty()).then(|| chunk.freeze())
+    }
+
+    fn encode_batch(&mut self, batch: Result<store::Batch, store::WatchError>) -> Bytes {
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(store::WatchError::Compacted { .. }) => {
+                self.over = true;
+                let message = format!("too old resource version: {}", self.watch.revision());
+                return error_event(&ApiError::expired(message));
+            }
+            Err(store::WatchError::Closed) => {
+                self.over = true;
+                return Bytes::new();
+            }
+        };
+        let mut chunk = BytesMut::new();
+        for event in &batch.events {
+            self.encode_event(&mut chunk, event);
+        }
+        chunk.freeze()
+    }
+
+    /// An object that begins or ceases to match the selectors is added or deleted for this watcher.
+    fn encode_event(&mut self, chunk: &mut BytesMut, event: &Event) {
+        if self.selection.only.as_deref().is_some_and(|only| only != &*event.key) {
+            return;
+        }
+        let matches = |bytes: &[u8]| self.selection.is_everything() || self.selection.matches(bytes);
+        let before = event.previous.as_deref().filter(|bytes| matches(bytes));
+        let after = event.kind == EventKind::Put && matches(&event.value);
+        match (before, after) {
+            (None, true) => self.encode(chunk, "ADDED", &event.value),
+            (Some(_), true) => self.encode(chunk, "MODIFIED", &event.value),
+            (Some(_), false) if event.kind == EventKind::Delete => {
+                self.encode(chunk, "DELETED", &event.value)
+            }
+            (Some(before), false) => {
+                let last_seen = at_revision(before, event.revision);
+                self.encode(chunk, "DELETED", &last_seen);
+            }
+            (None, false) => {}
+        }
+    }
+
+    fn encode(&mut self, chunk: &mut BytesMut, kind: &str, bytes: &[u8]) {
+        let plain = self.call.resource.serves_stored_bytes() && self.call.accepted.shape == Shape::Object;
+        chunk.put_slice(b"{\"type\":\"");
+        chunk.put_slice(kind.as_bytes());
+        chunk.put_slice(b"\",\"object\":");
+        match plain {
+            true => chunk.put_slice(bytes),
+            false => chunk.put_slice(self.shaped(bytes).to_string().as_bytes()),
+        }
+        chunk.put_slice(b"}\n");
+    }
+
+    fn shaped(&mut self, bytes: &[u8]) -> Value {
+        let object = self.call.resource.serve(stored::parse(bytes));
+        match self.call.accepted.shape {
+            Shape::Object => object,
+            Shape::Metadata => crate::table::partial_object_metadata(&object),
+            Shape::Table => {
+                let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
+                // Clients keep the columns of the first event.
+                let with_columns = !std::mem::replace(&mut self.columns_sent, true);
+                let table =
+                    self.engine.table(&self.call, std::slice::from_ref(&object), &metadata, with_columns);
+                table.unwrap_or_else(|error| error.status())
+            }
+        }
+    }
+}
+
+/// The stored object as of a later revision, for watchers that no longer see it.
+fn at_revision(bytes: &[u8], revision: Revision) -> Bytes {
+    let mut object = stored::parse(bytes);
+    object["metadata"]["resourceVersion"] = revision.to_string().into();
+    Bytes::from(object.to_string())
+}
+
+fn bookmark(call: &Call, revision: Revision, annotations: Value) -> Bytes {
+    let mut metadata = json!({ "resourceVersion": revision.to_string(), "creationTimestamp": null });
+    if !annotations.is_null() {
+        metadata["annotations"] = annotations;
+    }
+    let object = match call.accepted.shape {
+        Shape::Object => {
+            json!({ "kind": call.resource.kind, "apiVersion": call.resource.api_version(), "metadata": metadata })
+        }
+        Shape::Metadata => {
+            json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata })
+        }
+        Shape::Table => {
+            let inner = json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata });
+            json!({
+                "kind": "Table", "apiVersion": "meta.k8s.io/v1",
+                "metadata": { "resourceVersion": revision.to_string() },
+                "columnDefinitions": null,
+                "rows": [{ "cells": [], "object": inner }],
+            })
+        }
+    };
+    event("BOOKMARK", &object)
+}
+
+fn event(kind: &str, object: &Value) -> Bytes {
+    Bytes::from(format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n"))
+}
+
+fn error_event(error: &ApiError) -> Bytes {
+    event("ERROR", &error.status())
+}
+
+fn too_old(error: &ReadError) -> ApiError {
+    match error {
+        ReadError::Compacted { oldest } => {
+            ApiError::expired(format!("too old resource version, oldest is {oldest}"))
+        }
+        ReadError::Future { .. } => ApiError::timeout(error.to_string()),
+    }
+}
+
+fn only_event(event: &Bytes) -> Answer {
+    Answer::stream(Body::full(event.clone()), false)
+}

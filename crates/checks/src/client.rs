@@ -1,0 +1,134 @@
+//! A small HTTPS client that says exactly what a test or benchmark wants to say.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// What opens connections: an address and the credentials of a kubeconfig.
+#[derive(Clone)]
+pub struct Door {
+    address: String,
+    tls: Arc<ClientConfig>,
+}
+
+/// One HTTP/1.1 connection.
+pub struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+}
+
+impl Door {
+    /// Reads address and certificates from a kubeconfig that `longshore up` wrote.
+    pub fn open(kubeconfig: &Path) -> Self {
+        let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig can be read");
+        let field = |name: &str| {
+            let line = text.lines().find_map(|line| line.trim().strip_prefix(name));
+            line.unwrap_or_else(|| panic!("{name} in the kubeconfig")).trim().to_owned()
+        };
+        let pem = |name: &str| STANDARD.decode(field(name)).expect("credentials are base64");
+        let certificate =
+            CertificateDer::from_pem_slice(&pem("client-certificate-data:")).expect("a certificate");
+        let key = PrivateKeyDer::from_pem_slice(&pem("client-key-data:")).expect("a key");
+        let authority =
+            CertificateDer::from_pem_slice(&pem("certificate-authority-data:")).expect("an authority");
+        let tls = builder(authority)
+            .with_client_auth_cert(vec![certificate], key)
+            .expect("certificate and key fit");
+        let address = field("server:").trim_start_matches("https://").to_owned();
+        Self { address, tls: Arc::new(tls) }
+    }
+
+    /// The same server, approached without a certificate.
+    pub fn anonymous(kubeconfig: &Path) -> Self {
+        let Self { address, .. } = Self::open(kubeconfig);
+        let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig can be read");
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("certificate-authority-data:"));
+        let pem = STANDARD.decode(line.expect("an authority").trim()).expect("credentials are base64");
+        let authority = CertificateDer::from_pem_slice(&pem).expect("an authority");
+        Self { address, tls: Arc::new(builder(authority).with_no_client_auth()) }
+    }
+
+    /// Opens a connection.
+    pub async fn connect(&self) -> std::io::Result<Connection> {
+        let tcp = TcpStream::connect(&self.address).await?;
+        tcp.set_nodelay(true)?;
+        let name = ServerName::try_from("localhost").expect("a host name");
+        let tls = TlsConnector::from(self.tls.clone()).connect(name, tcp).await?;
+        let (sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(tls)).await.map_err(std::io::Error::other)?;
+        tokio::spawn(connection);
+        Ok(Connection { sender })
+    }
+
+    /// One request on a connection of its own.
+    pub async fn request(&self, method: Method, path: &str, body: impl Into<Bytes>) -> (StatusCode, Value) {
+        let mut connection = self.connect().await.expect("the server accepts connections");
+        connection.json(method, path, body).await.expect("the server answers")
+    }
+}
+
+fn builder(
+    authority: CertificateDer<'static>,
+) -> rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert> {
+    let mut roots = RootCertStore::empty();
+    roots.add(authority).expect("an authority");
+    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the provider knows current protocols")
+        .with_root_certificates(roots)
+}
+
+impl Connection {
+    /// Sends a request and gives the response with its body still to be read.
+    pub async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, hyper::Error> {
+        self.sender.ready().await?;
+        self.sender.send_request(request).await
+    }
+
+    /// Sends a JSON body and gives status and body.
+    pub async fn raw(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<(StatusCode, Bytes), hyper::Error> {
+        let content = match method == Method::PATCH {
+            true => "application/merge-patch+json",
+            false => "application/json",
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(http::header::HOST, "localhost")
+            .header(http::header::CONTENT_TYPE, content)
+            .body(Full::new(body.into()))
+            .expect("a well-formed request");
+        let response = self.send(request).await?;
+        let status = response.status();
+        Ok((status, response.into_body().collect().await?.to_bytes()))
+    }
+
+    /// Sends a JSON body and gives status and the JSON that came back.
+    pub async fn json(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<(StatusCode, Value), hyper::Error> {
+        let (status, bytes) = self.raw(method, path, body).await?;
+        Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
+    }
+}

@@ -1,0 +1,103 @@
+//! The real binary as a child process, on a port of its own, killed when it is dropped.
+
+use std::io::{BufRead as _, BufReader, Lines, Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A running `longshore up`.
+pub struct Longshore {
+    child: Child,
+    /// Kept open: a process that prints into a closed pipe dies of it.
+    _stdout: Lines<BufReader<ChildStdout>>,
+    /// `127.0.0.1:PORT`
+    pub address: String,
+    /// The file that lets clients in.
+    pub kubeconfig: PathBuf,
+    /// How long it took until it said that it is up.
+    pub started_in: Duration,
+}
+
+/// What a start that failed left behind.
+#[derive(Debug)]
+pub struct Failed {
+    /// The exit code, if it was not a signal.
+    pub code: Option<i32>,
+    /// Everything on standard error.
+    pub stderr: String,
+}
+
+impl Longshore {
+    /// Starts the binary with these arguments behind `up` and waits until it says that it is up.
+    pub fn start(binary: &Path, arguments: &[&str]) -> Result<Self, Failed> {
+        let begun = Instant::now();
+        let stderr = tempfile::tempfile().expect("there is room for a temporary file");
+        let mut child = Command::new(binary)
+            .arg("up")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(stderr.try_clone().expect("a file can be shared"))
+            .spawn()
+            .expect("the binary under test exists and runs");
+        let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
+        let first = lines.next().and_then(Result::ok).unwrap_or_default();
+        let Some(address) = first.split("https://").nth(1).and_then(|rest| rest.split(' ').next()) else {
+            return Err(failure(child, stderr));
+        };
+        let started_in = begun.elapsed();
+        let address = address.to_owned();
+        let export = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from));
+        let kubeconfig = export.expect("`up` prints where the kubeconfig is");
+        Ok(Self { child, _stdout: lines, address, kubeconfig, started_in })
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Resident memory in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes =
+            line.and_then(|rest| rest.split_whitespace().next()).and_then(|digits| digits.parse().ok());
+        kilobytes.unwrap_or(0_u64) * 1_024
+    }
+
+    /// Ends it as a power cut would: no signal handler runs.
+    pub fn kill(mut self) {
+        self.kill_now();
+    }
+
+    /// Ends it as ctrl-C does and answers with its exit code.
+    pub fn interrupt(mut self) -> Option<i32> {
+        let pid = self.pid().to_string();
+        let sent = Command::new("kill").args(["-INT", &pid]).status();
+        sent.expect("kill is on every machine");
+        self.child.wait().expect("the child can be waited for").code()
+    }
+
+    fn kill_now(&mut self) {
+        // It may have ended by itself; either way it is gone afterwards.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Longshore {
+    fn drop(&mut self) {
+        self.kill_now();
+    }
+}
+
+fn failure(mut child: Child, mut file: std::fs::File) -> Failed {
+    let code = child.wait().expect("the child can be waited for").code();
+    let mut stderr = String::new();
+    file.rewind().and_then(|()| file.read_to_string(&mut stderr)).expect("what was written can be read");
+    Failed { code, stderr }
+}

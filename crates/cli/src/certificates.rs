@@ -1,0 +1,143 @@
+//! The control plane's own certificate authority, and what it signs: the server's certificate and the
+//! administrator's. Everything is kept in the data directory and reused.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, SanType,
+};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::Hint;
+use crate::places::private_file;
+
+/// How long certificates are valid: ten years for the authority, one for what it signs.
+const AUTHORITY_DAYS: i64 = 3_650;
+const LEAF_DAYS: i64 = 365;
+
+/// A certificate with its key, both in PEM.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    /// The certificate.
+    pub certificate: String,
+    /// Its private key.
+    pub key: String,
+}
+
+/// Everything that `up` needs to serve and to let the administrator in.
+pub struct Certificates {
+    /// The authority, as clients trust it.
+    pub authority: String,
+    /// What the server shows.
+    pub server: Pair,
+    /// What the administrator shows.
+    pub administrator: Pair,
+}
+
+impl Certificates {
+    /// Takes the authority from the directory or makes one, and signs fresh certificates with it.
+    pub fn load_or_make(directory: &Path) -> Result<Self> {
+        let authority = load(directory)?.map_or_else(make_authority, Ok)?;
+        private_file(&directory.join("ca.key"), &authority.key)?;
+        private_file(&directory.join("ca.crt"), &authority.certificate)?;
+        Self::signed_by(&authority)
+    }
+
+    /// An authority that nobody will see again.
+    pub fn ephemeral() -> Result<Self> {
+        Self::signed_by(&make_authority()?)
+    }
+
+    fn signed_by(authority: &Pair) -> Result<Self> {
+        let key = KeyPair::from_pem(&authority.key).context("read the authority's key")?;
+        let issuer = Issuer::from_ca_cert_pem(&authority.certificate, key).context("read the authority")?;
+        Ok(Self {
+            authority: authority.certificate.clone(),
+            server: server_certificate(&issuer).context("sign the server's certificate")?,
+            administrator: administrator_certificate(&issuer)
+                .context("sign the administrator's certificate")?,
+        })
+    }
+
+    /// The certificates as the server takes them.
+    pub fn credentials(&self) -> Result<apiserver::Credentials> {
+        let der = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).context("read a certificate");
+        Ok(apiserver::Credentials {
+            chain: vec![der(&self.server.certificate)?],
+            key: PrivateKeyDer::from_pem_slice(self.server.key.as_bytes())
+                .context("read the server's key")?,
+            client_ca: der(&self.authority)?,
+        })
+    }
+}
+
+fn load(directory: &Path) -> Result<Option<Pair>> {
+    let read = |name: &str| match std::fs::read_to_string(directory.join(name)) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("read {}", directory.join(name).display())),
+    };
+    let (Some(certificate), Some(key)) = (read("ca.crt")?, read("ca.key")?) else { return Ok(None) };
+    let pair = Pair { certificate, key };
+    let hint = format!(
+        "the file is damaged; remove ca.crt and ca.key in {} to make a new authority (clients then need the new kubeconfig)",
+        directory.display()
+    );
+    Certificates::signed_by(&pair).map_err(|error| {
+        anyhow::Error::new(Hint(hint))
+            .context(format!("{error:#}"))
+            .context(format!("use {}", directory.join("ca.crt").display()))
+    })?;
+    Ok(Some(pair))
+}
+
+fn make_authority() -> Result<Pair> {
+    let mut params = params("longshore-ca", &[], AUTHORITY_DAYS)?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let key = KeyPair::generate().context("make a key")?;
+    let certificate = params.self_signed(&key).context("sign the authority")?;
+    Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+}
+
+fn server_certificate(issuer: &Issuer<'_, KeyPair>) -> Result<Pair> {
+    let mut params = params("longshore-apiserver", &[], LEAF_DAYS)?;
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.subject_alt_names = vec![
+        SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        SanType::DnsName("localhost".try_into()?),
+        SanType::DnsName("kubernetes.default.svc".try_into()?),
+    ];
+    sign(params, issuer)
+}
+
+fn administrator_certificate(issuer: &Issuer<'_, KeyPair>) -> Result<Pair> {
+    let mut params = params("longshore-admin", &["system:masters"], LEAF_DAYS)?;
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    sign(params, issuer)
+}
+
+fn sign(params: CertificateParams, issuer: &Issuer<'_, KeyPair>) -> Result<Pair> {
+    let key = KeyPair::generate()?;
+    let certificate = params.signed_by(&key, issuer)?;
+    Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+}
+
+fn params(common_name: &str, organisations: &[&str], days: i64) -> Result<CertificateParams> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    for organisation in organisations {
+        params.distinguished_name.push(DnType::OrganizationName, *organisation);
+    }
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    // An hour back, for clients whose clocks are behind.
+    let now = std::time::SystemTime::now();
+    params.not_before = (now - std::time::Duration::from_secs(3_600)).into();
+    params.not_after = (now + std::time::Duration::from_secs(u64::try_from(days)? * 86_400)).into();
+    Ok(params)
+}

@@ -1,0 +1,138 @@
+//! `longshore up`: a control plane on this machine, ready when it says so.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use apiserver::{ApiServer, Config, Frontend};
+use store::{Options, Store};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::certificates::Certificates;
+use crate::kubeconfig::kubeconfig;
+use crate::{Hint, places};
+
+/// Arguments of `longshore up`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Where everything is kept [default: longshore in the user's data home]
+    #[arg(long, value_name = "DIR", env = "LONGSHORE_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+    /// Keep nothing: objects live in memory, the kubeconfig in a temporary directory
+    #[arg(long, conflicts_with = "data_dir")]
+    ephemeral: bool,
+    /// The port on 127.0.0.1; 0 picks a free one
+    #[arg(long, default_value_t = 6500)]
+    port: u16,
+}
+
+/// Runs the control plane until it is told to stop.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
+    runtime.block_on(up(arguments))
+}
+
+async fn up(arguments: &Arguments) -> Result<()> {
+    let data_dir = data_dir(arguments)?;
+    places::private_directory(&data_dir)?;
+    let listener = listen(arguments.port).await?;
+    let address = listener.local_addr().context("read the port")?;
+    let (store, certificates) = open(arguments, &data_dir)?;
+    let server = start_server(store.clone(), &certificates).await?;
+    let chores = server.start_housekeeping();
+    let frontend = Frontend::new(certificates.credentials()?)?;
+    let file = data_dir.join("kubeconfig");
+    places::private_file(&file, &kubeconfig("longshore", &format!("https://{address}"), &certificates))?;
+    welcome(arguments, &file, address);
+    frontend.serve(listener, server, told_to_stop()?).await;
+    for chore in chores {
+        // A chore that panicked has said so; everything it was about is in the store.
+        let _ = chore.await;
+    }
+    store.close().await.context("close the store")?;
+    if arguments.ephemeral {
+        std::fs::remove_dir_all(&data_dir).with_context(|| format!("remove {}", data_dir.display()))?;
+    }
+    Ok(())
+}
+
+fn data_dir(arguments: &Arguments) -> Result<PathBuf> {
+    match (&arguments.data_dir, arguments.ephemeral) {
+        (Some(directory), _) => std::path::absolute(directory).context("find the data directory"),
+        (None, true) => Ok(std::env::temp_dir().join(format!("longshore-{}", std::process::id()))),
+        (None, false) => places::default_data_dir(),
+    }
+}
+
+async fn listen(port: u16) -> Result<TcpListener> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    TcpListener::bind(address).await.map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                "another process uses the port, maybe another longshore; pick one with --port, 0 for any free one"
+            }
+            _ => "pick another port with --port, 0 for any free one",
+        };
+        anyhow::Error::new(Hint(hint.to_owned())).context(error).context(format!("listen on {address}"))
+    })
+}
+
+fn open(arguments: &Arguments, data_dir: &Path) -> Result<(Store, Certificates)> {
+    if arguments.ephemeral {
+        return Ok((Store::in_memory(), Certificates::ephemeral()?));
+    }
+    let directory = data_dir.join("store");
+    places::private_directory(&directory)?;
+    let store = Store::open(&directory, Options::default())
+        .map_err(|error| {
+            let hint = match &error {
+                store::OpenError::Locked { .. } => "stop the other longshore, or name another directory with --data-dir",
+                _ => "nothing was changed; restore the directory from a backup, or start anew with another --data-dir",
+            };
+            anyhow::Error::new(Hint(hint.to_owned())).context(error)
+        })
+        .with_context(|| format!("open the store in {}", directory.display()))?;
+    Ok((store, Certificates::load_or_make(data_dir)?))
+}
+
+async fn start_server(store: Store, certificates: &Certificates) -> Result<ApiServer> {
+    let config = Config {
+        store,
+        now: Arc::new(jiff::Timestamp::now),
+        random: Arc::new(rand::random),
+        admission: apiserver::admission::admit_all(),
+        root_ca: certificates.authority.clone(),
+    };
+    Ok(ApiServer::new(config).await.context("prepare the API server")?)
+}
+
+/// Resolves at ctrl-C or when the process is asked to end.
+fn told_to_stop() -> Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("listen for ctrl-C")?;
+    let mut terminate = signal(SignalKind::terminate()).context("listen for the end")?;
+    Ok(async move {
+        tokio::select! {
+            biased;
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+#[expect(clippy::print_stdout, reason = "this is what the command answers")]
+fn welcome(arguments: &Arguments, kubeconfig: &Path, address: SocketAddr) {
+    let kept = match arguments.ephemeral {
+        true => "nothing is kept when it ends".to_owned(),
+        false => format!("data in {}", kubeconfig.parent().unwrap_or(kubeconfig).display()),
+    };
+    println!("Longshore is up on https://{address} ({kept}).");
+    println!();
+    println!("  export KUBECONFIG={}", kubeconfig.display());
+    println!("  kubectl create deployment nginx --image=nginx");
+    println!("  kubectl get deployments");
+    println!();
+    println!("Ctrl-C stops it.");
+}
