@@ -61,7 +61,7 @@ fn rename(object: &mut Value, direction: fn((&'static str, &'static str)) -> (&'
 const OTHER_METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 
 fn autoscaler_to_v1(object: &mut Value) {
-    let Some(spec) = object["spec"].as_object_mut() else { return };
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
     let metrics = spec.remove("metrics").unwrap_or_default();
     let metrics = metrics.as_array().cloned().unwrap_or_default();
     let (cpu, others): (Vec<Value>, Vec<Value>) = metrics.into_iter().partition(is_cpu_utilization);
@@ -73,7 +73,7 @@ fn autoscaler_to_v1(object: &mut Value) {
         let text = Value::Array(others).to_string();
         annotations(object).insert(OTHER_METRICS.to_owned(), text.into());
     }
-    if let Some(status) = object["status"].as_object_mut() {
+    if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
         let current = status.remove("currentMetrics").unwrap_or_default();
         let cpu = current.as_array().into_iter().flatten().find(|metric| is_cpu(metric)).cloned();
         let percentage = cpu.map(|metric| metric["resource"]["current"]["averageUtilization"].clone());
@@ -84,10 +84,13 @@ fn autoscaler_to_v1(object: &mut Value) {
 }
 
 fn autoscaler_to_v2(object: &mut Value) {
-    let kept = object["metadata"]["annotations"].as_object_mut().and_then(|all| all.remove(OTHER_METRICS));
+    let kept = object
+        .pointer_mut("/metadata/annotations")
+        .and_then(Value::as_object_mut)
+        .and_then(|all| all.remove(OTHER_METRICS));
     let kept =
         kept.as_ref().and_then(Value::as_str).and_then(|text| serde_json::from_str::<Vec<Value>>(text).ok());
-    let Some(spec) = object["spec"].as_object_mut() else { return };
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
     let mut metrics = kept.unwrap_or_default();
     if let Some(percentage) = spec.remove("targetCPUUtilizationPercentage") {
         let target = json!({ "type": "Utilization", "averageUtilization": percentage });
@@ -96,7 +99,7 @@ fn autoscaler_to_v2(object: &mut Value) {
     if !metrics.is_empty() {
         spec.insert("metrics".to_owned(), Value::Array(metrics));
     }
-    if let Some(status) = object["status"].as_object_mut()
+    if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut)
         && let Some(percentage) = status.remove("currentCPUUtilizationPercentage")
     {
         let cpu = json!({ "name": "cpu", "current": { "averageUtilization": percentage } });

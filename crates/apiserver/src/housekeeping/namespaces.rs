@@ -76,7 +76,8 @@ impl Engine {
             return self.internal_change(&call, |namespace| set_condition(namespace, &condition)).await;
         }
         call.subresource = Some("finalize".to_owned());
-        let without = |namespace: &mut Value| drop_entry(&mut namespace["spec"]["finalizers"], "kubernetes");
+        let without =
+            |namespace: &mut Value| drop_entry(namespace.pointer_mut("/spec/finalizers"), "kubernetes");
         self.internal_change(&call, without).await
     }
 
@@ -134,7 +135,7 @@ impl Engine {
             }
         }
         self.internal_change(&call, |definition| {
-            drop_entry(&mut definition["metadata"]["finalizers"], CLEANUP)
+            drop_entry(definition.pointer_mut("/metadata/finalizers"), CLEANUP)
         })
         .await
     }
@@ -149,8 +150,8 @@ impl Engine {
     }
 }
 
-fn drop_entry(list: &mut Value, entry: &str) {
-    if let Some(entries) = list.as_array_mut() {
+fn drop_entry(list: Option<&mut Value>, entry: &str) {
+    if let Some(entries) = list.and_then(Value::as_array_mut) {
         entries.retain(|one| one != entry);
     }
 }
