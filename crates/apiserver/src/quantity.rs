@@ -138,22 +138,23 @@ impl FromStr for Quantity {
         if number.is_empty() || !is_suffix(suffix) {
             return Err(QuantityError::Format);
         }
-        let (power, notation) = suffix_power(suffix)?;
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         if fraction.contains('.') {
             return Err(QuantityError::Format);
         }
+        let (power, notation) = suffix_power(suffix)?;
         let (mantissa, exponent) = digits(whole, fraction)?;
         let (mantissa, exponent) = match power {
             Power::Ten(shift) => (mantissa, exponent.saturating_add(shift)),
             Power::Two(shift) => (mantissa.checked_mul(1 << shift).ok_or(QuantityError::Number)?, exponent),
         };
-        let (mut mantissa, exponent) = rounded(mantissa, exponent, EXPONENT_MIN);
-        if notation == Notation::Binary && exponent == 0 {
-            mantissa = mantissa.min(i64::MAX.into());
-        }
+        let (mantissa, exponent) = rounded(mantissa, exponent, EXPONENT_MIN);
+        let amount = Self::normal(mantissa, exponent, notation);
+        // Kubernetes caps binary amounts, and only those.
+        let largest = Self { notation, ..Self::whole(i64::MAX) };
+        let amount = if notation == Notation::Binary { amount.min(largest) } else { amount };
         let sign = if text.starts_with('-') { -1 } else { 1 };
-        Ok(Self::normal(sign * mantissa, exponent, notation))
+        Ok(Self { mantissa: sign * amount.mantissa, ..amount })
     }
 }
 
@@ -295,6 +296,7 @@ mod tests {
             ("1.", "1"),
             (".5", "500m"),
             ("9999999999999Ei", "9223372036854775807"),
+            ("-257.6807Ei", "-9223372036854775807"),
         ] {
             check(text, canonical);
         }
@@ -307,6 +309,7 @@ mod tests {
             ("abc", QuantityError::Format),
             ("1 Gi", QuantityError::Format),
             ("1.1.1", QuantityError::Format),
+            ("1.1.1ki", QuantityError::Format),
             ("1GiB", QuantityError::Format),
             ("1GG", QuantityError::Suffix),
             ("1ki", QuantityError::Suffix),

@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::error::ApiError;
 
@@ -110,41 +111,76 @@ impl Printer {
         self.columns.iter().map(definition).collect()
     }
 
-    /// A whole Table. `metadata` is that of the list, or of the single object; a watch sends the column
-    /// definitions in its first event only.
+    /// A whole Table, ready to be encoded. `metadata` is that of the list, or of the single object; a watch
+    /// sends the column definitions in its first event only.
     pub fn table<'a>(
         &self,
         objects: impl IntoIterator<Item = &'a Value>,
-        metadata: &Value,
+        metadata: &'a Value,
         include: IncludeObject,
         with_columns: bool,
         now: Timestamp,
-    ) -> Value {
-        let columns = match with_columns {
-            true => self.column_definitions(),
-            false => Value::Null,
-        };
-        let rows: Vec<Value> =
-            objects.into_iter().map(|object| self.row_value(object, include, now)).collect();
-        json!({
-            "kind": "Table",
-            "apiVersion": "meta.k8s.io/v1",
-            "metadata": list_metadata(metadata),
-            "columnDefinitions": columns,
-            "rows": rows,
-        })
-    }
-
-    /// One row of a Table as it is sent.
-    pub fn row_value(&self, object: &Value, include: IncludeObject, now: Timestamp) -> Value {
-        let Row { cells, conditions } = self.row(object, now);
-        let mut row = Map::new();
-        row.insert(String::from("cells"), Value::Array(cells));
-        if !conditions.is_null() {
-            row.insert(String::from("conditions"), conditions);
+    ) -> Table<'a> {
+        let rows = objects.into_iter().map(|object| {
+            let Row { cells, conditions } = self.row(object, now);
+            TableRow { cells, conditions, object: include.of(object) }
+        });
+        Table {
+            kind: "Table",
+            api_version: "meta.k8s.io/v1",
+            metadata: ListMetadata::of(metadata),
+            column_definitions: if with_columns { self.column_definitions() } else { Value::Null },
+            rows: rows.collect(),
         }
-        row.insert(String::from("object"), include.of(object));
-        Value::Object(row)
+    }
+}
+
+/// A `meta.k8s.io/v1` Table that borrows the objects of its rows: nothing is copied before it is encoded.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Table<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: ListMetadata<'a>,
+    column_definitions: Value,
+    rows: Vec<TableRow<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct TableRow<'a> {
+    cells: Vec<Value>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    conditions: Value,
+    object: RowObject<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum RowObject<'a> {
+    None,
+    Metadata(PartialObjectMetadata<'a>),
+    Object(&'a Value),
+}
+
+/// What a list may say about itself; a single object lends its resourceVersion.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMetadata<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<&'a Value>,
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    next: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remaining_item_count: Option<&'a Value>,
+}
+
+impl<'a> ListMetadata<'a> {
+    fn of(metadata: &'a Value) -> Self {
+        Self {
+            resource_version: metadata.get("resourceVersion"),
+            next: metadata.get("continue"),
+            remaining_item_count: metadata.get("remainingItemCount"),
+        }
     }
 }
 
@@ -174,43 +210,55 @@ impl IncludeObject {
         }
     }
 
-    fn of(self, object: &Value) -> Value {
+    fn of(self, object: &Value) -> RowObject<'_> {
         match self {
-            Self::None => Value::Null,
-            Self::Metadata => partial_object_metadata(object),
-            Self::Object => object.clone(),
+            Self::None => RowObject::None,
+            Self::Metadata => RowObject::Metadata(PartialObjectMetadata::of(object)),
+            Self::Object => RowObject::Object(object),
         }
     }
 }
 
-/// An object reduced to its metadata.
-pub fn partial_object_metadata(object: &Value) -> Value {
-    json!({
-        "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": object["metadata"],
-    })
+/// An object reduced to its metadata, ready to be encoded.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PartialObjectMetadata<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: &'a Value,
 }
 
-/// A list of PartialObjectMetadata; `metadata` is that of the list.
-pub fn partial_object_metadata_list<'a>(
-    objects: impl IntoIterator<Item = &'a Value>,
-    metadata: &Value,
-) -> Value {
-    let items: Vec<Value> = objects.into_iter().map(partial_object_metadata).collect();
-    json!({
-        "kind": "PartialObjectMetadataList",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": list_metadata(metadata),
-        "items": items,
-    })
+impl<'a> PartialObjectMetadata<'a> {
+    /// Reduces an object.
+    pub fn of(object: &'a Value) -> Self {
+        Self {
+            kind: "PartialObjectMetadata",
+            api_version: "meta.k8s.io/v1",
+            metadata: object.get("metadata").unwrap_or(&Value::Null),
+        }
+    }
 }
 
-/// What a list may say about itself; a single object lends its resourceVersion.
-fn list_metadata(metadata: &Value) -> Value {
-    let keys = ["resourceVersion", "continue", "remainingItemCount"];
-    let entries = keys.into_iter().filter_map(|key| Some((key.to_owned(), metadata.get(key)?.clone())));
-    Value::Object(entries.collect())
+/// A list of objects reduced to their metadata, ready to be encoded.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PartialObjectMetadataList<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: ListMetadata<'a>,
+    items: Vec<PartialObjectMetadata<'a>>,
+}
+
+impl<'a> PartialObjectMetadataList<'a> {
+    /// Reduces objects; `metadata` is that of their list.
+    pub fn of(objects: impl IntoIterator<Item = &'a Value>, metadata: &'a Value) -> Self {
+        Self {
+            kind: "PartialObjectMetadataList",
+            api_version: "meta.k8s.io/v1",
+            metadata: ListMetadata::of(metadata),
+            items: objects.into_iter().map(PartialObjectMetadata::of).collect(),
+        }
+    }
 }
 
 #[cfg(test)]

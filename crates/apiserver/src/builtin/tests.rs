@@ -1,3 +1,5 @@
+//! Defaults, resets and generations against the objects that kube-apiserver stored.
+
 use serde_json::{Value, json};
 
 use super::*;

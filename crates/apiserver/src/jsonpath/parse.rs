@@ -63,10 +63,9 @@ impl Reader<'_> {
 
     fn field(&mut self, after: &str) {
         let (name, length) = name(after);
+        // A lone dot asks for a field without a name, as in client-go.
         self.steps.push(match name.as_str() {
             "*" => Step::Wildcard,
-            // A lone dot is the object itself.
-            "" => return self.skip_to(after, length),
             _ => Step::Field(name),
         });
         self.skip_to(after, length);

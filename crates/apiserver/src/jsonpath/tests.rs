@@ -1,3 +1,5 @@
+//! Paths that are found, refused and survived.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -53,7 +55,9 @@ fn paths_find() {
     check(".status.conditions[?(@.missing)].type", json!([]));
     check(".spec.ports[?(@.name)].port", json!([80, 443]));
     check(r#".status.conditions[?(@.type==")")].status"#, json!([]));
-    check(".", json!([object()]));
+    check(".", json!([]));
+    check("$", json!([object()]));
+    check(".metadata.['name']", json!([]));
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Selectors against what kube-apiserver answered, and the byte scanner against the JSON parser.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

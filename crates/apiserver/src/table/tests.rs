@@ -1,3 +1,5 @@
+//! Tables against the rows that kube-apiserver answered.
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -108,7 +110,9 @@ fn tables_carry_what_was_asked_for() {
     let printer = Printer::builtin("", "ConfigMap");
     let table = |include: &str, with_columns: bool| {
         let include = IncludeObject::parse(include).unwrap();
-        printer.table([&object], &object["metadata"], include, with_columns, moment("2026-01-10T00:00:00Z"))
+        let now = moment("2026-01-10T00:00:00Z");
+        let table = printer.table([&object], &object["metadata"], include, with_columns, now);
+        serde_json::to_value(table).unwrap()
     };
     let metadata = json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"] });
     assert_eq!(table("", true)["rows"], json!([{ "cells": ["a", 0, "<unknown>"], "object": metadata }]));
@@ -117,6 +121,14 @@ fn tables_carry_what_was_asked_for() {
     assert_eq!(table("", true)["metadata"], json!({ "resourceVersion": "7" }));
     assert_eq!(table("", true)["columnDefinitions"][0]["format"], "name");
     assert_eq!(table("", false)["columnDefinitions"], Value::Null);
+    assert_eq!(
+        (&table("", true)["kind"], &table("", true)["apiVersion"]),
+        (&json!("Table"), &json!("meta.k8s.io/v1"))
+    );
+    let list = json!({ "resourceVersion": "9", "continue": "c", "remainingItemCount": 3 });
+    let partial = serde_json::to_value(PartialObjectMetadataList::of([&object], &list)).unwrap();
+    let expected = json!({ "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": list, "items": [metadata] });
+    assert_eq!(partial, expected);
     let error = IncludeObject::parse("Foo").unwrap_err();
     let message = "Unable to convert to Table as requested: includeObject: Invalid value: \"Foo\": must be 'Metadata', 'Object', 'None', or empty";
     assert_eq!((error.code, error.message.as_str()), (400, message));

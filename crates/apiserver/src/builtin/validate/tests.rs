@@ -1,3 +1,5 @@
+//! Validation against the causes that kube-apiserver gave.
+
 use serde_json::{Value, json};
 
 use super::super::{allocate_service, apply_defaults, prepare_for_create, prepare_for_update};
