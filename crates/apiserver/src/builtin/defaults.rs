@@ -41,7 +41,7 @@ pub fn apply_defaults(group: &str, kind: &str, value: &mut Value) {
 }
 
 /// Kinds whose spec is there even when nobody wrote it.
-const SPECS: [(&str, &str); 9] = [
+const SPECS: [(&str, &str); 10] = [
     ("", "LimitRange"),
     ("", "PersistentVolume"),
     ("", "PersistentVolumeClaim"),
@@ -51,6 +51,7 @@ const SPECS: [(&str, &str); 9] = [
     ("networking.k8s.io", "Ingress"),
     ("networking.k8s.io", "NetworkPolicy"),
     ("policy", "PodDisruptionBudget"),
+    ("storage.k8s.io", "CSIDriver"),
 ];
 
 const ENDPOINT_SLICE: &[Rule] = &[
