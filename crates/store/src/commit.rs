@@ -141,3 +141,61 @@ fn check_expectation(write: &Write, current: Option<&Event>) -> Result<(), Write
 fn check_size(what: &'static str, bytes: usize, limit: usize) -> Result<(), WriteError> {
     if bytes <= limit { Ok(()) } else { Err(WriteError::TooLarge { what, bytes, limit }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Payload, StorageError};
+
+    /// Fails once, then works.
+    struct Flaky(bool);
+
+    impl Backend for Flaky {
+        fn append(&mut self, _: &[Record]) -> Result<(), StorageError> {
+            let failed = std::mem::replace(&mut self.0, true);
+            if failed {
+                Ok(())
+            } else {
+                Err(StorageError::new("append", std::io::ErrorKind::StorageFull.into()))
+            }
+        }
+
+        fn compact(&mut self, _: Revision) -> Result<(), StorageError> {
+            Ok(())
+        }
+
+        fn close(&mut self) -> Result<(), StorageError> {
+            Ok(())
+        }
+    }
+
+    fn put(value: &'static str, expect: Expect) -> Write {
+        let change = Change::Put(Payload::plain(value));
+        Write { table: "t".into(), key: "a".into(), expect, change }
+    }
+
+    #[test]
+    fn writes_of_one_group_see_each_other_and_fail_together() {
+        let index = Arc::new(Index::default());
+        let mut committer = Committer { index: index.clone(), backend: Flaky(false), value_bytes_max: 5 };
+        let writes = [
+            put("one", Expect::Absent),
+            put("two", Expect::Absent),
+            put("three", Expect::Revision(1)),
+            put("too large", Expect::Any),
+        ];
+        let answers = committer.commit(&writes);
+        assert!(
+            answers[..3].iter().all(|answer| matches!(answer, Err(WriteError::Storage(_)))),
+            "{answers:?}"
+        );
+        assert!(matches!(answers[3], Err(WriteError::TooLarge { .. })));
+        assert_eq!(index.revision(), 0);
+        let answers = committer.commit(&writes);
+        assert!(matches!(answers[0], Ok(1)));
+        assert!(matches!(answers[1], Err(WriteError::Conflict { current: Some(1) })));
+        assert!(matches!(answers[2], Ok(2)));
+        let newest = index.newest("t", "a").unwrap();
+        assert_eq!((&newest.value[..], newest.created, newest.revision), (&b"three"[..], 1, 2));
+    }
+}

@@ -48,11 +48,9 @@ impl RealFiles {
             let path = path.to_owned();
             move |source| OpenError::Io { action, path, source }
         };
-        fs::create_dir_all(directory).map_err(fail("create directory", directory))?;
+        create_directory(directory).map_err(fail("create directory", directory))?;
         let path = directory.join(LOCK_NAME);
-        let mut options = OpenOptions::new();
-        let lock =
-            options.create(true).truncate(false).write(true).open(&path).map_err(fail("open", &path))?;
+        let lock = options().create(true).truncate(false).open(&path).map_err(fail("open", &path))?;
         match lock.try_lock() {
             Ok(()) => Ok(RealFiles { directory: directory.to_owned(), _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(OpenError::Locked { directory: directory.to_owned() }),
@@ -94,10 +92,7 @@ impl Files for RealFiles {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn Handle>> {
-        let mut options = OpenOptions::new();
-        let file =
-            options.read(true).write(true).create(true).truncate(true).open(self.directory.join(name))?;
-        Ok(Box::new(file))
+        Ok(Box::new(options().create(true).truncate(true).open(self.directory.join(name))?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

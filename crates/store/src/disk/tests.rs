@@ -4,6 +4,7 @@
 mod sim;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use self::sim::{Fault, Random, Sim};
 use crate::{Change, Event, EventKind, Expect, Options, Payload, Revision, Store, Write, WriteError};
@@ -273,5 +274,41 @@ fn a_failed_close_leaves_nothing_behind_that_a_power_loss_turns_into_damage() {
             let context = format!("call {call} of the close failed");
             clients.check(&open(&sim.after_power_loss(1), &context), &context).await;
         }
+    });
+}
+
+#[test]
+fn writers_go_on_while_a_snapshot_is_written_and_a_compaction_waits_for_it() {
+    block_on(async {
+        let sim = Sim::default();
+        let store = open(&sim, "a healthy disk");
+        let mut clients = Clients::default();
+        let put = |number: usize| (format!("key-{}", number % 4), vec![b'x'; 100 + number], EventKind::Put);
+        for number in 0..20 {
+            clients.write_group(&store, vec![put(number)]).await;
+        }
+        sim.hold_snapshots.store(true, Ordering::Relaxed);
+        let compact = |revision| {
+            let store = store.clone();
+            tokio::spawn(async move { store.compact(revision).await.unwrap() })
+        };
+        let first = compact(15);
+        for number in 20..30 {
+            clients.write_group(&store, vec![put(number)]).await;
+        }
+        let second = compact(25);
+        for number in 30..35 {
+            clients.write_group(&store, vec![put(number)]).await;
+        }
+        assert_eq!((store.compacted(), store.stats().snapshots), (15, 0));
+        assert!(!first.is_finished() && !second.is_finished());
+        sim.hold_snapshots.store(false, Ordering::Relaxed);
+        first.await.unwrap();
+        second.await.unwrap();
+        clients.compacted = 25;
+        assert!(store.stats().snapshots >= 1);
+        clients.check(&store, "running").await;
+        drop(store);
+        clients.check(&open(&sim, "restart"), "restart").await;
     });
 }

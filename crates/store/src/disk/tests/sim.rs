@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::disk::files::{Files, Handle};
@@ -24,7 +25,11 @@ pub(super) enum Fault {
 
 /// The directory; clones are the same one.
 #[derive(Clone, Default)]
-pub(super) struct Sim(Arc<Mutex<State>>);
+pub(super) struct Sim {
+    state: Arc<Mutex<State>>,
+    /// Keeps snapshots from being begun.
+    pub(super) hold_snapshots: Arc<AtomicBool>,
+}
 
 #[derive(Default)]
 struct State {
@@ -70,7 +75,7 @@ impl Random {
 
 impl Sim {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("a test has not panicked in here")
+        self.state.lock().expect("a test has not panicked in here")
     }
 
     /// Sets what goes wrong; calls are counted from here.
@@ -95,7 +100,7 @@ impl Sim {
         }
         let inodes = state.inodes.iter().map(|inode| inode.after_power_loss(&mut random)).collect();
         let state = State { durable_names: names.clone(), names, inodes, ..State::default() };
-        Sim(Arc::new(Mutex::new(state)))
+        Sim { state: Arc::new(Mutex::new(state)), hold_snapshots: Arc::default() }
     }
 }
 
@@ -177,6 +182,9 @@ impl Files for Sim {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn Handle>> {
+        while name.starts_with("snapshot-") && self.hold_snapshots.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
         let mut state = self.state();
         state.call(Call::Name)?;
         let inode = state.inodes.len();
