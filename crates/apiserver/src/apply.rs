@@ -11,6 +11,7 @@ use crate::schema::Schema;
 mod check;
 mod compare;
 mod conflict;
+mod created;
 mod element;
 mod fields;
 mod last_applied;
@@ -18,18 +19,20 @@ mod managed;
 mod merge;
 mod owned;
 mod remove;
+mod reset;
+mod scale;
 mod set;
 mod shape;
 
-pub use element::PathElement;
-pub use managed::Operation;
-pub use set::{Node, PathSet};
+pub use reset::{custom_reset_fields, reset_fields};
+pub use scale::{managed_fields_after_scale, managed_fields_of_scale};
 
 use check::{Duplicates, misfits};
 use compare::Comparison;
 use conflict::Conflict;
 use element::same;
-use managed::{Managed, Owner};
+use managed::{Managed, Operation, Owner};
+use set::PathSet;
 use shape::Shape;
 
 /// Owns what an object had before anyone applied to it.
@@ -52,7 +55,7 @@ pub struct WriteContext<'a> {
     pub schema: &'a Schema,
     /// Whether the kind is a built-in one, whose absent structs are the same as empty ones.
     pub builtin: bool,
-    /// Fields that this write cannot change, such as `[["status"]]`; they are never owned by it.
+    /// Fields that this write cannot change and so cannot own, as `reset_fields` says.
     pub reset: &'a [&'a [&'a str]],
 }
 
@@ -80,7 +83,9 @@ impl<'a> WriteContext<'a> {
     }
 
     fn compare(&self, shape: Shape<'_>, old: &Value, new: &Value) -> Comparison {
-        Comparison::of_objects(shape, old, new).without(&self.reset_paths())
+        let mut comparison = Comparison::of_objects(shape, old, new);
+        comparison.ignore(&self.reset_paths());
+        comparison
     }
 }
 
@@ -90,6 +95,9 @@ impl<'a> WriteContext<'a> {
 /// anything. A write that changes nothing leaves `managedFields` as they are.
 pub fn track_update(live: Option<&Value>, new: &mut Value, write: &WriteContext<'_>) {
     let requested = take_managed_fields(new);
+    if live.is_none() && requested.is_none() {
+        return track_create(new, write);
+    }
     let empty = Value::Object(Map::new());
     let difference = write.compare(write.shape().for_stored(), live.unwrap_or(&empty), new);
     let stored = live.map(|live| &live["metadata"]["managedFields"]).filter(|stored| !stored.is_null());
@@ -105,17 +113,23 @@ pub fn track_update(live: Option<&Value>, new: &mut Value, write: &WriteContext<
     for entry in &mut managed.entries {
         entry.set = owned::reconciled(write.shape(), std::mem::take(&mut entry.set));
     }
-    managed.revoke(&[&difference.modified, &difference.added, &difference.removed], None);
-    let gained = match difference.modified.is_empty() {
-        true => difference.added,
-        false => difference.modified.union(&difference.added),
-    };
-    let gained = gained.difference(Shape::unownable());
+    managed.revoke(&[&difference.modified, &difference.added, &difference.removed]);
+    let mut gained = difference.into_changed();
+    gained.subtract(Shape::unownable());
     if !gained.is_empty() {
         managed.grant(write.owner(write.manager, Operation::Update), gained, Some(write.now));
     }
     managed.cap_updaters();
     set_managed_fields(new, managed.encode());
+}
+
+fn track_create(new: &mut Value, write: &WriteContext<'_>) {
+    let shape = write.shape().for_stored();
+    let fields = created::fields_of_creator(shape, new, &write.reset_paths());
+    if !fields.is_empty() {
+        let entry = managed::encode(write.owner(write.manager, Operation::Update), Some(write.now), fields);
+        set_managed_fields(new, Some(Value::Array(vec![entry])));
+    }
 }
 
 /// The entries that a write starts from: those of the request where it brings its own, which it can only
@@ -155,8 +169,8 @@ pub fn server_side_apply(
     let mut managed = Managed::decode(&base["metadata"]["managedFields"])
         .map_err(|error| unclassified(format!("failed to decode managed fields: {error}")))?;
     if managed.entries.is_empty() {
-        let existing = write.compare(write.shape().for_stored(), &empty, base);
-        let existing = existing.modified.union(&existing.added).difference(Shape::unownable());
+        let mut existing = write.compare(write.shape().for_stored(), &empty, base).into_changed();
+        existing.subtract(Shape::unownable());
         if !existing.is_empty() {
             let owner = write.owner(BEFORE_FIRST_APPLY, Operation::Update);
             managed.grant(owner, existing, Some(write.now));
@@ -232,7 +246,10 @@ impl Application<'_> {
         let Some(allowed) = allowed else { return Err(conflict::refusal(conflicts)) };
         let left: Vec<Conflict> = conflicts
             .into_iter()
-            .map(|conflict| Conflict { paths: conflict.paths.difference(&allowed), ..conflict })
+            .map(|mut conflict| {
+                conflict.paths.subtract(&allowed);
+                conflict
+            })
             .filter(|conflict| !conflict.paths.is_empty())
             .collect();
         match left.is_empty() {
@@ -251,22 +268,24 @@ impl Application<'_> {
             Some(entry) => (entry.set, entry.time),
             None => (PathSet::default(), None),
         };
-        let set = owned::mentioned(shape, self.applied).difference_below(&write.reset_paths());
+        let mut set = owned::mentioned(shape, self.applied);
+        set.subtract_below(&write.reset_paths());
         let merged = merge::merged(shape, self.base, self.applied);
         let mut object = self.pruned(merged, &managed, &last, &set);
-        let difference = write.compare(shape, self.base, &object);
+        let mut difference = write.compare(shape, self.base, &object);
         let is_changed = self.is_new || !same(self.base, &object);
         if write.builtin {
             remove::drop_nulls(shape, &mut object);
         }
-        let changed = difference.modified.union(&difference.added);
+        let removed = std::mem::take(&mut difference.removed);
+        let changed = difference.into_changed();
         let conflicts = conflicts(&managed, &changed);
         if !force && !conflicts.is_empty() {
             return Err(conflicts);
         }
-        managed.revoke(&[&changed, &difference.removed], None);
+        managed.revoke(&[&changed, &removed]);
         let time = if is_changed { Some(write.now) } else { last_time };
-        let set = set.difference(Shape::unownable());
+        set.subtract(Shape::unownable());
         if !set.is_empty() {
             managed.grant(owner, set, time);
         }
@@ -276,17 +295,23 @@ impl Application<'_> {
     /// Removes what this manager applied last and does not apply now, except what others own.
     fn pruned(&self, merged: Value, others: &Managed, last: &PathSet, set: &PathSet) -> Value {
         let shape = self.write.shape();
-        if last.difference(set).is_empty() {
+        if last.is_subset(set) {
             return merged;
         }
         let complete = |set: &PathSet| owned::with_declared_parents(shape, set);
         let last = complete(last);
         let merged_set = complete(&owned::mentioned(shape, &merged));
         let stripped = remove::without(shape, &merged, &last);
-        let owned = others.entries.iter().fold(set.clone(), |all, entry| all.union(&entry.set));
-        let keep = complete(&owned::mentioned(shape, &stripped)).union(&complete(&owned));
-        let kept = remove::without(shape, &merged, &merged_set.difference(&keep));
-        let gone = merged_set.difference(&complete(&owned::mentioned(shape, &kept)));
+        let mut owned = set.clone();
+        for entry in &others.entries {
+            owned.merge(entry.set.clone());
+        }
+        let mut unowned = merged_set.clone();
+        unowned.subtract(&complete(&owned::mentioned(shape, &stripped)));
+        unowned.subtract(&complete(&owned));
+        let kept = remove::without(shape, &merged, &unowned);
+        let mut gone = merged_set;
+        gone.subtract(&complete(&owned::mentioned(shape, &kept)));
         remove::without(shape, &merged, &gone.intersection(&last))
     }
 }

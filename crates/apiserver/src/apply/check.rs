@@ -46,6 +46,9 @@ impl Check {
         let kind = shape.schema.map_or(Type::Any, |schema| schema.kind);
         match (kind, value) {
             (_, Value::Null) => {}
+            (_, Value::Object(_) | Value::Array(_)) if shape.is_scalar() => {
+                self.error(&format!("expected any scalar, got &{{{}}}", gotext::plain(value)));
+            }
             (Type::Object | Type::Any, Value::Object(fields)) => self.fields(shape, fields),
             (Type::Array | Type::Any, Value::Array(items)) => self.elements(shape, items),
             (Type::Any, _) => {}

@@ -10,7 +10,7 @@ use super::shape::{Form, Shape};
 
 /// The paths by which a new object differs from an old one; no path is in two of the sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Comparison {
+pub(super) struct Comparison {
     /// Only in the old object.
     pub removed: PathSet,
     /// In both, with different values.
@@ -28,7 +28,7 @@ enum Change {
 
 impl Comparison {
     /// How `new` differs from `old`; metadata that nobody can own is left out.
-    pub(super) fn of_objects(shape: Shape<'_>, old: &Value, new: &Value) -> Self {
+    pub fn of_objects(shape: Shape<'_>, old: &Value, new: &Value) -> Self {
         let mut comparison = Self::default();
         comparison.compare(shape, Some(old), Some(new));
         comparison
@@ -39,16 +39,18 @@ impl Comparison {
         self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
     }
 
-    /// Without everything at and below the paths of a set.
-    pub fn without(self, ignored: &PathSet) -> Self {
-        if ignored.is_empty() {
-            return self;
+    /// Leaves out everything at and below the paths of a set.
+    pub fn ignore(&mut self, ignored: &PathSet) {
+        for set in [&mut self.removed, &mut self.modified, &mut self.added] {
+            set.subtract_below(ignored);
         }
-        Self {
-            removed: self.removed.difference_below(ignored),
-            modified: self.modified.difference_below(ignored),
-            added: self.added.difference_below(ignored),
-        }
+    }
+
+    /// What is new in the new object: values that were added or changed.
+    pub fn into_changed(self) -> PathSet {
+        let mut changed = self.added;
+        changed.merge(self.modified);
+        changed
     }
 
     /// Collects the differences below this place and returns the one at this place.
@@ -140,13 +142,18 @@ impl Comparison {
             Some(Change::Modified) => (false, true, false),
             Some(Change::Added) => (false, false, true),
         };
-        for (set, member, below) in [
+        let sets = [
             (&mut self.removed, removed, below.removed),
             (&mut self.modified, modified, below.modified),
             (&mut self.added, added, below.added),
-        ] {
+        ];
+        let mut element = Some(element);
+        let mut left = sets.iter().filter(|(_, member, below)| *member || !below.is_empty()).count();
+        for (set, member, below) in sets {
             if member || !below.is_empty() {
-                set.add(element.clone(), member, below);
+                left -= 1;
+                let element = if left == 0 { element.take() } else { element.clone() };
+                set.add(element.expect("only the last set takes it"), member, below);
             }
         }
     }

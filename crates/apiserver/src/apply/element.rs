@@ -2,7 +2,7 @@
 //! Knows the order of steps and how they are written in `fieldsV1` and in messages.
 
 use std::cmp::Ordering;
-use std::fmt;
+use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
 
@@ -10,9 +10,9 @@ use crate::patch::gotext;
 
 /// One step of a field path.
 #[derive(Debug, Clone)]
-pub enum PathElement {
+pub(super) enum PathElement {
     /// A field of an object or map.
-    Field(Box<str>),
+    Field(FieldName),
     /// The element of a keyed list with these values in its key fields, sorted by name.
     Key(Box<[(Box<str>, Value)]>),
     /// The element of a set with this value.
@@ -21,33 +21,50 @@ pub enum PathElement {
     Index(i64),
 }
 
+/// The name of a field, kept as `fieldsV1` writes it: most steps are fields, and most are only made to be
+/// written.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FieldName(Box<str>);
+
+impl FieldName {
+    /// The name as the object has it.
+    pub fn as_str(&self) -> &str {
+        &self.0["f:".len()..]
+    }
+}
+
 impl PathElement {
     /// A field by name.
     pub fn field(name: &str) -> Self {
-        Self::Field(name.into())
+        Self::Field(FieldName(["f:", name].concat().into()))
     }
 
     /// As it is written in `fieldsV1`: `f:name`, `k:{"name":"a"}`, `v:"a"`, `i:0`.
-    pub fn encoded(&self) -> String {
+    pub fn into_encoded(self) -> String {
         match self {
-            Self::Field(name) => ["f:", name].concat(),
+            Self::Field(name) => name.0.into(),
             Self::Key(fields) => {
-                let fields = fields.iter().map(|(name, value)| (name.to_string(), value.clone()));
-                format!("k:{}", Value::Object(fields.collect()))
+                let mut text = String::from("k:");
+                for (index, (name, value)) in fields.iter().enumerate() {
+                    text.push(if index == 0 { '{' } else { ',' });
+                    let _ = write!(text, "{}:{value}", Value::from(&**name));
+                }
+                text.push('}');
+                text
             }
             Self::Item(value) => format!("v:{value}"),
             Self::Index(index) => format!("i:{index}"),
         }
     }
 
-    /// Reads what `encoded` writes; nothing for kinds of a future version, which are left out.
+    /// Reads what `into_encoded` writes; nothing for kinds of a future version, which are left out.
     pub fn decode(text: &str) -> Result<Option<Self>, String> {
         let Some((kind, content)) = text.split_at_checked(2).filter(|(kind, _)| kind.ends_with(':')) else {
             return Err(format!("missing colon: {text}"));
         };
         let malformed = |error: &dyn fmt::Display| format!("{text}: {error}");
         Ok(Some(match kind {
-            "f:" => Self::field(content),
+            "f:" => Self::Field(FieldName(text.into())),
             "v:" => Self::Item(serde_json::from_str(content).map_err(|error| malformed(&error))?),
             "i:" => Self::Index(content.parse().map_err(|error| malformed(&error))?),
             "k:" => {
@@ -63,7 +80,7 @@ impl PathElement {
 impl fmt::Display for PathElement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Field(name) => write!(formatter, ".{name}"),
+            Self::Field(name) => write!(formatter, ".{}", name.as_str()),
             Self::Key(fields) => {
                 let texts: Vec<String> =
                     fields.iter().map(|(name, value)| format!("{name}={}", printed(value))).collect();

@@ -4,21 +4,20 @@
 use serde_json::{Map, Value};
 
 use super::element::PathElement;
-use super::set::PathSet;
+use super::set::{Node, PathSet};
 
 impl PathSet {
     /// The `fieldsV1` of the set.
-    pub fn to_fields(&self) -> Value {
-        let mut fields = Map::new();
-        for node in self.nodes() {
-            let mut content = node.below.to_fields();
-            if let (true, false, Value::Object(content)) = (node.member, node.below.is_empty(), &mut content)
-            {
+    pub fn into_fields(self) -> Map<String, Value> {
+        let encoded = |node: Node| {
+            let is_inner_member = node.member && !node.below.is_empty();
+            let mut content = node.below.into_fields();
+            if is_inner_member {
                 content.insert(String::from("."), Value::Object(Map::new()));
             }
-            fields.insert(node.element.encoded(), content);
-        }
-        Value::Object(fields)
+            (node.element.into_encoded(), Value::Object(content))
+        };
+        self.into_nodes().map(encoded).collect()
     }
 
     /// The set that a `fieldsV1` describes, or what is wrong with it.

@@ -22,8 +22,11 @@ pub(super) fn still_as_applied(shape: Shape<'_>, live: &Value, api_version: &str
         return None;
     }
     let difference = Comparison::of_objects(shape, &last, live);
-    let set = mentioned(shape, &last);
-    Some(set.difference(&difference.modified).difference(&difference.added).difference(&difference.removed))
+    let mut set = mentioned(shape, &last);
+    for changed in [&difference.modified, &difference.added, &difference.removed] {
+        set.subtract(changed);
+    }
+    Some(set)
 }
 
 /// Writes what was applied into the annotation of an object that has one.

@@ -14,7 +14,7 @@ const COLLAPSED: &str = "ancient-changes";
 
 /// How an owner came by its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
+pub(super) enum Operation {
     /// Server-side apply.
     Apply,
     /// Create, update, or any other patch.
@@ -100,7 +100,7 @@ impl Managed {
             };
             key(left).cmp(&key(right)).then_with(|| names(&left.owner).cmp(&names(&right.owner)))
         });
-        let list: Vec<Value> = self.entries.iter().map(encode_entry).collect();
+        let list: Vec<Value> = self.entries.into_iter().map(encode_entry).collect();
         (!list.is_empty()).then_some(Value::Array(list))
     }
 
@@ -113,19 +113,18 @@ impl Managed {
         match self.position(&owner) {
             Some(place) => {
                 let entry = &mut self.entries[place];
-                *entry = Entry { owner, time, set: entry.set.union(&set) };
+                (entry.owner, entry.time) = (owner, time);
+                entry.set.merge(set);
             }
             None => self.entries.push(Entry { owner, time, set }),
         }
     }
 
-    /// Takes paths from everyone but the given owner, and forgets owners that have nothing left.
-    pub fn revoke(&mut self, sets: &[&PathSet], except: Option<&Owner>) {
+    /// Takes paths from everyone, and forgets owners that have nothing left.
+    pub fn revoke(&mut self, sets: &[&PathSet]) {
         for entry in &mut self.entries {
-            if except.is_none_or(|owner| !entry.owner.is(owner)) {
-                for set in sets.iter().filter(|set| !set.is_empty()) {
-                    entry.set = entry.set.difference(set);
-                }
+            for set in sets {
+                entry.set.subtract(set);
             }
         }
         self.entries.retain(|entry| !entry.set.is_empty());
@@ -205,21 +204,25 @@ fn decode_entry(index: usize, entry: &Value) -> Result<Entry, String> {
     Ok(Entry { owner, time, set: PathSet::from_fields(&entry["fieldsV1"])? })
 }
 
-fn encode_entry(entry: &Entry) -> Value {
+fn encode_entry(entry: Entry) -> Value {
+    encode(entry.owner, entry.time, entry.set.into_fields())
+}
+
+/// One entry of the list.
+pub(super) fn encode(owner: Owner, time: Option<Timestamp>, owned: Map<String, Value>) -> Value {
     let mut fields = Map::new();
-    let owner = &entry.owner;
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
-    put("apiVersion", owner.api_version.as_str().into());
+    put("apiVersion", owner.api_version.into());
     put("fieldsType", "FieldsV1".into());
-    put("fieldsV1", entry.set.to_fields());
+    put("fieldsV1", Value::Object(owned));
     if !owner.manager.is_empty() {
-        put("manager", owner.manager.as_str().into());
+        put("manager", owner.manager.into());
     }
     put("operation", owner.operation.name().into());
     if !owner.subresource.is_empty() {
-        put("subresource", owner.subresource.as_str().into());
+        put("subresource", owner.subresource.into());
     }
-    if let Some(time) = entry.time {
+    if let Some(time) = time {
         put("time", time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into());
     }
     Value::Object(fields)

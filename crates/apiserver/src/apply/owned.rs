@@ -48,7 +48,7 @@ fn mentioned_elements(shape: Shape<'_>, items: &[Value]) -> PathSet {
 pub(super) fn with_declared_parents(shape: Shape<'_>, set: &PathSet) -> PathSet {
     let complete = |node: &Node| {
         let declared = match &node.element {
-            PathElement::Field(name) => shape.declared_field(name).is_some(),
+            PathElement::Field(name) => shape.declared_field(name.as_str()).is_some(),
             _ => false,
         };
         Node {

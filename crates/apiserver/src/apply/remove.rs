@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::element::PathElement;
 use super::set::PathSet;
 use super::shape::{Form, Shape};
 
@@ -18,7 +17,7 @@ pub(super) fn without(shape: Shape<'_>, value: &Value, paths: &PathSet) -> Value
 fn without_fields(shape: Shape<'_>, fields: &Map<String, Value>, paths: &PathSet) -> Value {
     let mut kept = Map::new();
     for (name, value) in fields {
-        let value = match paths.at(&PathElement::field(name)) {
+        let value = match paths.at_field(name) {
             None => value.clone(),
             Some(node) if node.member => continue,
             Some(node) => without(shape.field(name), value, &node.below),

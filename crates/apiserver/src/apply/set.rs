@@ -7,14 +7,14 @@ use super::element::PathElement;
 
 /// A set of field paths. A path may be a member without the paths below it, and the other way round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PathSet {
+pub(super) struct PathSet {
     /// Sorted by element, each with something in it.
     nodes: Vec<Node>,
 }
 
 /// What a set holds at and below one element.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub(super) struct Node {
     /// The step that leads here.
     pub element: PathElement,
     /// Whether the path that ends here is in the set.
@@ -32,6 +32,21 @@ impl PathSet {
     /// The nodes in the order of their elements.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// The nodes themselves, in the order of their elements.
+    pub fn into_nodes(self) -> impl Iterator<Item = Node> {
+        self.nodes.into_iter()
+    }
+
+    /// What the set holds at a field.
+    pub fn at_field(&self, name: &str) -> Option<&Node> {
+        let order = |node: &Node| match &node.element {
+            PathElement::Field(field) => field.as_str().cmp(name),
+            _ => Ordering::Greater,
+        };
+        let place = self.nodes.binary_search_by(order).ok()?;
+        self.nodes.get(place)
     }
 
     /// What the set holds at an element.
@@ -54,10 +69,7 @@ impl PathSet {
             Ok(place) => {
                 let node = &mut self.nodes[place];
                 node.member |= member;
-                node.below = match node.below.is_empty() {
-                    true => below,
-                    false => node.below.union(&below),
-                };
+                node.below.merge(below);
             }
             Err(place) => self.nodes.insert(place, Node { element, member, below }),
         }
@@ -80,58 +92,70 @@ impl PathSet {
     pub fn has_fields(&self, path: &[&str]) -> bool {
         match path {
             [] => false,
-            [name] => self.at(&PathElement::field(name)).is_some_and(|node| node.member),
-            [name, rest @ ..] => {
-                self.at(&PathElement::field(name)).is_some_and(|node| node.below.has_fields(rest))
-            }
+            [name] => self.at_field(name).is_some_and(|node| node.member),
+            [name, rest @ ..] => self.at_field(name).is_some_and(|node| node.below.has_fields(rest)),
         }
     }
 
-    /// Paths in either set.
-    pub fn union(&self, other: &Self) -> Self {
-        self.combine(other, |left, right| match (left, right) {
-            (Some(left), Some(right)) => Some(Node {
-                element: left.element.clone(),
-                member: left.member || right.member,
-                below: left.below.union(&right.below),
-            }),
-            (one, another) => one.or(another).cloned(),
-        })
+    /// Adds all paths of another set.
+    pub fn merge(&mut self, other: Self) {
+        if self.nodes.is_empty() {
+            *self = other;
+            return;
+        }
+        for node in other.nodes {
+            self.add(node.element, node.member, node.below);
+        }
     }
 
-    /// Paths in both sets.
+    /// Removes the paths of another set.
+    pub fn subtract(&mut self, other: &Self) {
+        self.reduce(other, &|node, unwanted| {
+            node.member &= !unwanted.member;
+            node.below.subtract(&unwanted.below);
+        });
+    }
+
+    /// Removes the paths of another set and everything below them.
+    pub fn subtract_below(&mut self, other: &Self) {
+        self.reduce(other, &|node, unwanted| match unwanted.member {
+            true => (node.member, node.below) = (false, Self::default()),
+            false => node.below.subtract_below(&unwanted.below),
+        });
+    }
+
+    /// Keeps only the paths that are in another set as well.
     pub fn intersection(&self, other: &Self) -> Self {
-        self.combine(other, |left, right| {
-            let (left, right) = (left?, right?);
-            Some(Node {
-                element: left.element.clone(),
-                member: left.member && right.member,
-                below: left.below.intersection(&right.below),
-            })
-        })
+        let shared = |node: &Node| {
+            let other = other.at(&node.element)?;
+            let member = node.member && other.member;
+            let below = node.below.intersection(&other.below);
+            let is_empty = !member && below.is_empty();
+            (!is_empty).then(|| Node { element: node.element.clone(), member, below })
+        };
+        Self { nodes: self.nodes.iter().filter_map(shared).collect() }
     }
 
-    /// Paths in this set and not in the other.
-    pub fn difference(&self, other: &Self) -> Self {
-        self.combine(other, |left, right| {
-            let (left, Some(right)) = (left?, right) else { return left.cloned() };
-            Some(Node {
-                element: left.element.clone(),
-                member: left.member && !right.member,
-                below: left.below.difference(&right.below),
-            })
-        })
+    fn reduce(&mut self, other: &Self, reduce: &dyn Fn(&mut Node, &Node)) {
+        let mut has_empty = false;
+        for unwanted in &other.nodes {
+            let found = self.nodes.binary_search_by(|node| node.element.cmp(&unwanted.element));
+            if let Some(node) = found.ok().and_then(|place| self.nodes.get_mut(place)) {
+                reduce(node, unwanted);
+                has_empty |= !node.member && node.below.is_empty();
+            }
+        }
+        if has_empty {
+            self.nodes.retain(|node| node.member || !node.below.is_empty());
+        }
     }
 
-    /// Paths in this set that are neither in the other nor below a path in it.
-    pub fn difference_below(&self, other: &Self) -> Self {
-        self.combine(other, |left, right| {
-            let (left, Some(right)) = (left?, right) else { return left.cloned() };
-            (!right.member).then(|| Node {
-                element: left.element.clone(),
-                member: left.member,
-                below: left.below.difference_below(&right.below),
-            })
+    /// Whether every path is in another set as well.
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.nodes.iter().all(|node| {
+            other
+                .at(&node.element)
+                .is_some_and(|other| (!node.member || other.member) && node.below.is_subset(&other.below))
         })
     }
 
@@ -154,26 +178,6 @@ impl PathSet {
             }
         }
         walk(self, &mut Vec::new(), visit);
-    }
-
-    /// Pairs up the nodes of both sets and keeps what is not empty.
-    fn combine(&self, other: &Self, choose: impl Fn(Option<&Node>, Option<&Node>) -> Option<Node>) -> Self {
-        let (mut left, mut right) = (self.nodes.iter().peekable(), other.nodes.iter().peekable());
-        let mut nodes = Vec::new();
-        loop {
-            let order = match (left.peek(), right.peek()) {
-                (None, None) => return Self { nodes },
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(left), Some(right)) => left.element.cmp(&right.element),
-            };
-            let node = match order {
-                Ordering::Less => choose(left.next(), None),
-                Ordering::Equal => choose(left.next(), right.next()),
-                Ordering::Greater => choose(None, right.next()),
-            };
-            nodes.extend(node.filter(|node| node.member || !node.below.is_empty()));
-        }
     }
 }
 

@@ -147,9 +147,7 @@ impl<'s> Shape<'s> {
     /// The shape of a field.
     pub fn field(&self, name: &str) -> Shape<'s> {
         match self.declared_field(name).or_else(|| self.schema?.values.as_deref()) {
-            Some(schema) if self.place == Place::Object && name == "metadata" => {
-                Self { place: Place::Metadata, ..self.below(schema) }
-            }
+            Some(schema) if self.is_metadata(name) => Self { place: Place::Metadata, ..self.below(schema) },
             Some(schema) => self.below(schema),
             None => self.undeclared(),
         }
@@ -162,6 +160,10 @@ impl<'s> Shape<'s> {
             Place::Metadata => UNOWNABLE_METADATA.contains(&name),
             Place::Inside => false,
         }
+    }
+
+    fn is_metadata(&self, name: &str) -> bool {
+        self.place == Place::Object && name == "metadata"
     }
 
     /// The schema of a field that is declared by name.
@@ -186,7 +188,7 @@ impl<'s> Shape<'s> {
     /// The shape one step further.
     pub fn at(&self, element: &PathElement) -> Shape<'s> {
         match element {
-            PathElement::Field(name) => self.field(name),
+            PathElement::Field(name) => self.field(name.as_str()),
             _ => self.element(),
         }
     }
@@ -214,10 +216,11 @@ impl<'s> Shape<'s> {
     /// What an absent field of a present object stands for. In kinds that Kubernetes has Go types for,
     /// structs, and fields that are always written, are there with their zero value.
     pub fn absent(&self, name: &str) -> Option<&'static Value> {
-        let schema = self.schema.filter(|_| self.builtin)?;
-        if self.place == Place::Object && name == "metadata" {
+        // Nobody owns the metadata as such, so that it may as well be there.
+        if self.is_metadata(name) {
             return Some(&EMPTY_OBJECT);
         }
+        let schema = self.schema.filter(|_| self.builtin)?;
         let field = schema.properties.get(name)?;
         if field.default.as_ref().is_some_and(|default| *default == *EMPTY_OBJECT) {
             return Some(&EMPTY_OBJECT);
@@ -244,6 +247,13 @@ impl<'s> Shape<'s> {
             _ => false,
         };
         value.filter(|_| !is_empty)
+    }
+
+    /// Whether only strings and numbers fit: quantities and the like of built-in kinds. Custom resources
+    /// leave that to validation.
+    pub fn is_scalar(&self) -> bool {
+        let is_quantity = |schema: &Schema| schema.format.as_deref() == Some("quantity");
+        self.builtin && self.schema.is_some_and(|schema| schema.int_or_string || is_quantity(schema))
     }
 
     /// Whether a null is stored: in built-in kinds only times are, where Kubernetes has no pointer.

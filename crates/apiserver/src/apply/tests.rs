@@ -1,3 +1,5 @@
 //! How ownership is tested: replays of what a real server did, laws, and tables.
 
+mod laws;
 mod replay;
+mod tables;

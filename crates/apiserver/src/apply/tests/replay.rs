@@ -12,7 +12,7 @@ const RECORDED: &str = include_str!("../../../testdata/apply.json");
 const NEVER: &str = "2099-01-01T00:00:00Z";
 
 /// Fields that the server filled in after the merge, in elements that were new.
-const DEFAULTED: [&str; 20] = [
+const DEFAULTED: [&str; 22] = [
     "clusterIP",
     "clusterIPs",
     "externalTrafficPolicy",
@@ -20,6 +20,8 @@ const DEFAULTED: [&str; 20] = [
     "internalTrafficPolicy",
     "ipFamilies",
     "ipFamilyPolicy",
+    "maxSurge",
+    "maxUnavailable",
     "protocol",
     "replicas",
     "resources",
