@@ -26,7 +26,7 @@ mod reviews;
 mod scale;
 mod selection;
 mod settle;
-mod tables;
+mod shapes;
 mod update;
 mod watch;
 

@@ -53,7 +53,7 @@ impl Engine {
         let changed = self.change(call, &options, |old| {
             let mut object = old.clone();
             change(&mut object);
-            Ok(Draft { object, warnings: Vec::new(), applied: false })
+            Ok(Draft::changed(object))
         });
         ignore_not_found(changed.await.map(drop))
     }

@@ -24,6 +24,8 @@ pub(crate) enum Content {
     Stored(Bytes),
     /// A document that is sent as it is (Status, Scale, review, Table), only in the right language.
     Document(Value),
+    /// A document that is already JSON.
+    Encoded(Vec<u8>),
     /// A body that is made while it is read, in JSON.
     Stream(Body, /* gzipped */ bool),
 }
@@ -37,6 +39,11 @@ impl Answer {
     /// A document.
     pub fn document(status: StatusCode, document: Value) -> Self {
         Self { status, content: Content::Document(document), warnings: Vec::new() }
+    }
+
+    /// A document that is already JSON.
+    pub fn encoded(json: Vec<u8>) -> Self {
+        Self { status: StatusCode::OK, content: Content::Encoded(json), warnings: Vec::new() }
     }
 
     /// A body that is made while it is read.
@@ -76,6 +83,7 @@ impl Engine {
         let mut response = match content {
             Content::Stored(bytes) => self.respond_stored(call, bytes, language),
             Content::Document(document) => document_response(&document, language),
+            Content::Encoded(json) => encoded_response(json, language),
             Content::Stream(body, gzipped) => {
                 let mut response = typed(body, "application/json");
                 if gzipped {
@@ -96,17 +104,18 @@ impl Engine {
             return typed(Body::full(bytes), "application/json");
         }
         let object = call.resource.serve(stored::parse(&bytes));
-        let document = match call.accepted.shape {
-            Shape::Object => object,
-            Shape::Metadata => crate::table::partial_object_metadata(&object),
-            Shape::Table => {
-                return match self.table(call, std::slice::from_ref(&object), &object["metadata"], true) {
-                    Ok(table) => document_response(&table, language),
-                    Err(error) => error_response(&error),
-                };
-            }
-        };
-        document_response(&document, language)
+        match self.shaped_object(call, &object, true) {
+            Ok(json) => encoded_response(json, language),
+            Err(error) => error_response(&error),
+        }
+    }
+}
+
+/// A response with a document that is already JSON.
+fn encoded_response(json: Vec<u8>, language: Language) -> Response<Body> {
+    match language {
+        Language::Json => typed(Body::full(json), "application/json"),
+        Language::PrettyJson | Language::Yaml => document_response(&stored::parse(&json), language),
     }
 }
 

@@ -16,11 +16,26 @@ use crate::verbs::Call;
 pub(crate) struct Draft {
     pub object: Value,
     pub warnings: Vec<String>,
-    /// The object is an applied configuration, to be merged by field ownership.
-    pub applied: bool,
+    pub ownership: Ownership,
+}
+
+/// Who comes to own the fields of a draft, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ownership {
+    /// The writer owns what it changes.
+    Update,
+    /// The draft is an applied configuration: the writer owns what it names, and conflicts are refused.
+    Apply,
+    /// The draft already says who owns what.
+    Settled,
 }
 
 impl Draft {
+    /// A changed copy of an object that was read from the store.
+    pub fn changed(object: Value) -> Self {
+        Self { object, warnings: Vec::new(), ownership: Ownership::Update }
+    }
+
     /// Reads the body of a create or update.
     pub fn read(
         call: &Call,
@@ -45,7 +60,7 @@ impl Draft {
 
     /// Takes a configuration that is to be merged by field ownership.
     pub fn applied(call: &Call, object: Value, validation: FieldValidation) -> Result<Self, ApiError> {
-        Ok(Self { applied: true, ..Self::checked(call, object, Vec::new(), validation)? })
+        Ok(Self { ownership: Ownership::Apply, ..Self::checked(call, object, Vec::new(), validation)? })
     }
 
     fn checked(
@@ -61,9 +76,9 @@ impl Draft {
             FieldValidation::Strict if !complaints.is_empty() => {
                 Err(schema::strict_error(&call.resource.kind, &call.resource.version, &complaints))
             }
-            FieldValidation::Warn => Ok(Self { object, warnings: complaints, applied: false }),
+            FieldValidation::Warn => Ok(Self { object, warnings: complaints, ownership: Ownership::Update }),
             FieldValidation::Strict | FieldValidation::Ignore => {
-                Ok(Self { object, warnings: Vec::new(), applied: false })
+                Ok(Self { object, warnings: Vec::new(), ownership: Ownership::Update })
             }
         }
     }

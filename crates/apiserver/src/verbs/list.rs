@@ -5,7 +5,6 @@ use std::io::Write as _;
 use bytes::{BufMut, Bytes, BytesMut};
 use flate2::{Compression, write::GzEncoder};
 use futures::stream;
-use http::StatusCode;
 use serde_json::{Value, json};
 use store::{Entry, Range, ReadError, Revision};
 
@@ -53,29 +52,11 @@ impl Engine {
         match as_stored {
             true => Ok(stream_list(call, &metadata, listed.entries)),
             false => {
-                Ok(Answer::document(StatusCode::OK, self.list_document(call, metadata, &listed.entries)?))
+                let serve = |entry: &Entry| call.resource.serve(stored::parse(&entry.value));
+                let objects: Vec<Value> = listed.entries.iter().map(serve).collect();
+                Ok(Answer::encoded(self.shaped_list(call, &objects, &metadata)?))
             }
         }
-    }
-
-    fn list_document(&self, call: &Call, metadata: Value, entries: &[Entry]) -> Result<Value, ApiError> {
-        let objects: Vec<Value> =
-            entries.iter().map(|entry| call.resource.serve(stored::parse(&entry.value))).collect();
-        Ok(match call.accepted.shape {
-            Shape::Table => self.table(call, &objects, &metadata, true)?,
-            Shape::Metadata => json!({
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata,
-                "items": objects.iter().map(crate::table::partial_object_metadata).collect::<Vec<_>>(),
-            }),
-            Shape::Object => json!({
-                "kind": call.resource.list_kind,
-                "apiVersion": call.resource.api_version(),
-                "metadata": metadata,
-                "items": objects,
-            }),
-        })
     }
 
     /// Everything that the selectors of a request match, now.

@@ -4,15 +4,19 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::apply::{WriteContext, managed_fields_after_scale, managed_fields_of_scale, server_side_apply};
 use crate::content;
 use crate::crd::{ScalePaths, read_scale, write_scale};
 use crate::engine::{Engine, text};
 use crate::error::ApiError;
+use crate::kinds;
 use crate::options::{DeleteOptions, WriteOptions};
 use crate::patch;
 use crate::stored;
-use crate::verbs::draft::Draft;
+use crate::verbs::draft::{Draft, Ownership};
 use crate::verbs::{Answer, Call};
+
+const APPLY: &str = "application/apply-patch+yaml";
 
 impl Engine {
     /// Reads or changes how many replicas an object asks for.
@@ -31,18 +35,46 @@ impl Engine {
             let object = call.resource.serve(stored::parse(&entry.value));
             return Ok(Answer::document(StatusCode::OK, read_scale(&object, &paths)?));
         }
-        let wanted = |old: &Value| match *method {
-            Method::PUT => content::decode_object(media_type, body),
-            Method::PATCH => patched_scale(media_type, &read_scale(old, &paths)?, body),
+        let change = |old: &Value| match (method, media_type) {
+            (&Method::PATCH, APPLY) => self.applied_scale(call, &options, &paths, old, body),
+            (&Method::PUT, _) => scaled(old, &content::decode_object(media_type, body)?, &paths),
+            (&Method::PATCH, _) => {
+                scaled(old, &patched_scale(media_type, &read_scale(old, &paths)?, body)?, &paths)
+            }
             _ => Err(ApiError::method_not_allowed()),
-        };
-        let change = |old: &Value| {
-            let mut object = old.clone();
-            write_scale(&mut object, &wanted(old)?, &paths)?;
-            Ok(Draft { object, warnings: Vec::new(), applied: false })
         };
         let answer = self.change(call, &options, change).await?;
         answer.try_map_object(|object| read_scale(&call.resource.serve(object), &paths))
+    }
+
+    /// Server-side apply of a Scale: who owns the replicas of the object decides.
+    fn applied_scale(
+        &self,
+        call: &Call,
+        options: &WriteOptions,
+        paths: &ScalePaths,
+        old: &Value,
+        body: &Bytes,
+    ) -> Result<Draft, ApiError> {
+        let replicas: Vec<&str> = paths.spec_replicas.split('.').filter(|word| !word.is_empty()).collect();
+        let mut live = read_scale(old, paths)?;
+        live["metadata"]["managedFields"] = managed_fields_of_scale(old, &replicas).unwrap_or_default();
+        let context = WriteContext {
+            manager: &options.field_manager,
+            api_version: "autoscaling/v1",
+            kind: "Scale",
+            subresource: "scale",
+            now: (self.now)(),
+            schema: kinds::definition_named("io.k8s.api.autoscaling.v1.Scale")
+                .unwrap_or(&call.resource.schema),
+            builtin: true,
+            reset: &[&["status"]],
+        };
+        let scale = server_side_apply(Some(&live), &content::decode_yaml(body)?, options.force, &context)?;
+        let mut draft = scaled(old, &scale, paths)?;
+        let owners = managed_fields_after_scale(old, &scale, &replicas, &call.resource.api_version());
+        draft.object["metadata"]["managedFields"] = owners.unwrap_or_default();
+        Ok(Draft { ownership: Ownership::Settled, ..draft })
     }
 
     /// Deletes a pod on behalf of an Eviction.
@@ -72,7 +104,7 @@ impl Engine {
             }
             let mut object = old.clone();
             object["spec"]["nodeName"] = node.as_str().into();
-            Ok(Draft { object, warnings: Vec::new(), applied: false })
+            Ok(Draft::changed(object))
         })
         .await?;
         let status =
@@ -88,14 +120,20 @@ fn scale_paths(call: &Call) -> Option<ScalePaths> {
     }
 }
 
+fn scaled(old: &Value, scale: &Value, paths: &ScalePaths) -> Result<Draft, ApiError> {
+    let mut object = old.clone();
+    write_scale(&mut object, scale, paths)?;
+    Ok(Draft::changed(object))
+}
+
 fn patched_scale(media_type: &str, current: &Value, body: &Bytes) -> Result<Value, ApiError> {
     let change = content::decode_yaml(body)?;
     match media_type {
         "application/json-patch+json" => patch::json_patch(current, &change),
-        // A Scale has no lists, so every other kind of patch is a merge.
-        "application/merge-patch+json"
-        | "application/strategic-merge-patch+json"
-        | "application/apply-patch+yaml" => patch::merge_patch(current, &change),
+        // A Scale has no lists, so a strategic merge is a merge.
+        "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
+            patch::merge_patch(current, &change)
+        }
         other => Err(ApiError::unsupported_media_type(format!("{other:?} is no patch of a Scale"))),
     }
 }

@@ -11,7 +11,7 @@ use crate::error::{ApiError, FieldError};
 use crate::metadata::{self, NameRule};
 use crate::options::WriteOptions;
 use crate::schema;
-use crate::verbs::draft::Draft;
+use crate::verbs::draft::{Draft, Ownership};
 use crate::verbs::update::MODIFIED;
 use crate::verbs::{Call, definitions};
 
@@ -27,10 +27,10 @@ impl Engine {
         options: &WriteOptions,
         draft: Draft,
     ) -> Result<(Value, Vec<String>), ApiError> {
-        let Draft { mut object, mut warnings, applied } = draft;
+        let Draft { mut object, mut warnings, ownership: mode } = draft;
         let api_version = call.resource.api_version();
         let ownership = self.ownership(call, options, &api_version);
-        if applied {
+        if mode == Ownership::Apply {
             object = apply::server_side_apply(None, &object, options.force, &ownership)?;
         }
         if !text(&object, "/metadata/resourceVersion").is_empty() {
@@ -46,9 +46,10 @@ impl Engine {
         prepare_for_create(call, &mut object);
         self.allocate_addresses(call, &mut object, None);
         check_valid(call, &object, None)?;
+        canonicalize(call, &mut object);
         definitions::prepare(self, call, &mut object, None);
         warnings.extend(remarks(call, &object, None));
-        if !applied {
+        if mode == Ownership::Update {
             apply::track_update(None, &mut object, &ownership);
         }
         Ok((call.resource.store(object), warnings))
@@ -62,11 +63,11 @@ impl Engine {
         old: &Value,
         draft: Draft,
     ) -> Result<(Value, Vec<String>), ApiError> {
-        let Draft { mut object, mut warnings, applied } = draft;
+        let Draft { mut object, mut warnings, ownership: mode } = draft;
         check_preconditions(call, old, &object)?;
         let api_version = call.resource.api_version();
         let ownership = self.ownership(call, options, &api_version);
-        if applied {
+        if mode == Ownership::Apply {
             object = apply::server_side_apply(Some(old), &object, options.force, &ownership)?;
         }
         metadata::match_namespace(metadata_of(&mut object), call.namespace.as_deref().unwrap_or_default())?;
@@ -76,13 +77,14 @@ impl Engine {
         prepare_for_update(call, old, &mut object);
         self.allocate_addresses(call, &mut object, Some(old));
         check_valid(call, &object, Some(old))?;
+        canonicalize(call, &mut object);
         definitions::prepare(self, call, &mut object, Some(old));
         warnings.extend(remarks(call, &object, Some(old)));
         if generation_moves(call, old, &object) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
             object["metadata"]["generation"] = generation.into();
         }
-        if !applied {
+        if mode == Ownership::Update {
             apply::track_update(Some(old), &mut object, &ownership);
         }
         apply::keep_times_of_noop(old, &mut object);
@@ -149,6 +151,7 @@ impl Engine {
         options: &'a WriteOptions,
         api_version: &'a str,
     ) -> WriteContext<'a> {
+        let has_status = call.resource.has_part("status");
         WriteContext {
             manager: &options.field_manager,
             api_version,
@@ -157,17 +160,11 @@ impl Engine {
             now: (self.now)(),
             schema: &call.resource.schema,
             builtin: call.resource.custom.is_none(),
-            reset: reset_fields(call),
+            reset: match call.resource.custom {
+                Some(_) => apply::custom_reset_fields(call.part(), has_status),
+                None => apply::reset_fields(&call.resource.kind, call.part(), has_status),
+            },
         }
-    }
-}
-
-/// The fields that a write of this part cannot change.
-fn reset_fields(call: &Call) -> &'static [&'static [&'static str]] {
-    match call.part() {
-        "" | "scale" if call.resource.has_part("status") => &[&["status"]],
-        "status" => &[&["spec"]],
-        _ => &[],
     }
 }
 
@@ -270,6 +267,13 @@ fn check_valid(call: &Call, object: &Value, old: Option<&Value>) -> Result<(), A
     match errors.is_empty() {
         true => Ok(()),
         false => Err(ApiError::invalid(resource.kind_subject(text(object, "/metadata/name")), &errors)),
+    }
+}
+
+/// Numbers of custom objects are stored as Go would store them: `1.0` is `1`.
+fn canonicalize(call: &Call, object: &mut Value) {
+    if call.resource.custom.is_some() {
+        crate::crd::CustomKind::canonicalize(object);
     }
 }
 

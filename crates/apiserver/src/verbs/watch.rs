@@ -17,6 +17,7 @@ use crate::error::ApiError;
 use crate::options::Start;
 use crate::stored;
 use crate::verbs::selection::Selection;
+use crate::verbs::shapes::include_object;
 use crate::verbs::{Answer, Call};
 
 /// How long a watch lives when the client does not say.
@@ -50,7 +51,7 @@ impl Engine {
         let timeout = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
         let timeout = timeout.filter(|seconds| *seconds > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
         // A Table that cannot be made must be refused before the stream begins.
-        self.table(&call, &[], &Value::Null, false)?;
+        include_object(&call)?;
         let (initial, after) = match self.watch_start(&call, &selection) {
             Ok(start) => start,
             // kube-apiserver opens the watch and says in it that the revision is gone.
@@ -109,7 +110,8 @@ impl Engine {
     }
 
     fn current_state(&self, call: &Call, selection: &Selection) -> Result<(Vec<Entry>, Revision), ApiError> {
-        let range = Range { prefix: &selection.prefix, ..Range::default() };
+        let prefix = selection.only.as_deref().unwrap_or(&selection.prefix);
+        let range = Range { prefix, ..Range::default() };
         let page = self.store.range(&call.resource.table, range).map_err(ApiError::internal)?;
         let wanted = |entry: &Entry| {
             selection.only.as_deref().is_none_or(|only| only == &*entry.key)
@@ -217,25 +219,17 @@ impl Running {
         chunk.put_slice(b"\",\"object\":");
         match plain {
             true => chunk.put_slice(bytes),
-            false => chunk.put_slice(self.shaped(bytes).to_string().as_bytes()),
+            false => chunk.put_slice(&self.shaped(bytes)),
         }
         chunk.put_slice(b"}\n");
     }
 
-    fn shaped(&mut self, bytes: &[u8]) -> Value {
+    fn shaped(&mut self, bytes: &[u8]) -> Vec<u8> {
         let object = self.call.resource.serve(stored::parse(bytes));
-        match self.call.accepted.shape {
-            Shape::Object => object,
-            Shape::Metadata => crate::table::partial_object_metadata(&object),
-            Shape::Table => {
-                let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
-                // Clients keep the columns of the first event.
-                let with_columns = !std::mem::replace(&mut self.columns_sent, true);
-                let table =
-                    self.engine.table(&self.call, std::slice::from_ref(&object), &metadata, with_columns);
-                table.unwrap_or_else(|error| error.status())
-            }
-        }
+        // Clients keep the columns of the first event.
+        let with_columns = !std::mem::replace(&mut self.columns_sent, true);
+        let shaped = self.engine.shaped_object(&self.call, &object, with_columns);
+        shaped.unwrap_or_else(|error| error.status().to_string().into_bytes())
     }
 }
 
