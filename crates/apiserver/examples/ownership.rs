@@ -14,7 +14,7 @@ fn main() -> std::io::Result<()> {
     let config_map = json!({ "type": "object", "properties": { "data": map } });
     let recorded: Value = serde_json::from_str(include_str!("../testdata/apply.json"))?;
     measure("ConfigMap", &Schema::from_openapi(&config_map), config_map_of(10, 180))?;
-    measure("Deployment", &Schema::from_openapi(&recorded["schemas"]["Deployment"]), deployment_of(6))
+    measure("Deployment", &Schema::from_openapi(&recorded["schemas"]["Deployment"]), deployment_of(8))
 }
 
 fn config_map_of(keys: usize, value_bytes: usize) -> Value {

@@ -113,8 +113,11 @@ fn merge_ordered_lists<'p>(
         if present.is_none() && change.is_none() {
             continue;
         }
+        if present.as_deref().unwrap_or_default().is_empty() && change.unwrap_or_default().is_empty() {
+            return Err(unclassified("no elements in any of the given slices"));
+        }
         list::check_order(change.unwrap_or_default(), order, rules.key)?;
-        let live_order = list::order_of(present.as_deref().unwrap_or_default(), rules.key);
+        let live_order = list::live_order(present.as_deref().unwrap_or_default(), change, &rules);
         let merged = match (present.take(), change) {
             (Some(items), None) => items,
             (Some(items), Some(change)) if rules.merges => {

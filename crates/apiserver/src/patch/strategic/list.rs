@@ -1,6 +1,7 @@
 //! How a strategic merge patch changes one list: by key for objects, as a set for scalars, and in which
 //! order the result stands. Must not look at fields inside the elements; that is the caller's recursion.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
@@ -156,6 +157,35 @@ pub(super) fn order_of<'a>(
     order
 }
 
+/// The order of the live list for a patch that comes with an order of its own. Kubernetes sees as many new
+/// elements at its end as the patch deletes, because they take the places of the deleted ones.
+pub(super) fn live_order(
+    present: &[Value],
+    patch: Option<&[Value]>,
+    rules: &Rules<'_>,
+) -> HashMap<Value, usize> {
+    let (Some(patch), Some(key), true) = (patch, rules.key, rules.merges) else {
+        return order_of(present, rules.key);
+    };
+    let directive = |element: &Value| element.get(DIRECTIVE).cloned();
+    let deleted: HashSet<&Value> = patch
+        .iter()
+        .filter(|element| directive(element).is_some_and(|directive| directive == "delete"))
+        .map(|element| &element[key])
+        .collect();
+    let kept = || present.iter().filter(|item| !deleted.contains(&item[key]));
+    let mut order = order_of(kept(), Some(key));
+    let mut places = kept().count()..present.len();
+    for element in patch.iter().filter(|element| directive(element).is_none()) {
+        if let Entry::Vacant(new) = order.entry(element[key].clone())
+            && let Some(place) = places.next()
+        {
+            new.insert(place);
+        }
+    }
+    order
+}
+
 /// Elements that `wanted_order` names stand in that order; the others stay before whichever of them they
 /// stood before in the live list.
 pub(super) fn arranged(
@@ -214,12 +244,19 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -
     if order.is_empty() {
         return Ok(());
     }
-    let mut places = order.iter().map(|item| identity(item, key));
-    for element in patch.iter().filter(|element| element.get(DIRECTIVE).is_none()) {
-        if let Some(key) = key {
+    let is_deletion = |element: &&Value| element.get(DIRECTIVE).is_some_and(|name| name == "delete");
+    let mut places = order.iter().map(|item| identity(item, key)).peekable();
+    for element in patch.iter().filter(|element| !is_deletion(element)) {
+        // Other directives are passed over only while there is order left: so does Kubernetes.
+        let is_directive = element.get(DIRECTIVE).is_some();
+        if let Some(key) = key.filter(|_| !is_directive) {
             check_keys(std::iter::once(element), key)?;
         }
-        if !places.any(|place| place == identity(element, key)) {
+        let fits = match is_directive {
+            true => places.peek().is_some(),
+            false => places.any(|place| place == identity(element, key)),
+        };
+        if !fits {
             let (patch, order) =
                 (gotext::plain(&patch.to_vec().into()), gotext::plain(&order.to_vec().into()));
             return Err(unclassified(format!(
