@@ -43,15 +43,16 @@ impl Engine {
         self.stamp_new(call, &mut object);
         fill_in(call, &mut object, None);
         warnings.extend(self.admit(call, options, Operation::Create, None, &mut object)?);
+        // What the server itself fills in from here on is owned by nobody.
+        if mode == Ownership::Update {
+            apply::track_update(None, &mut object, &ownership);
+        }
         prepare_for_create(call, &mut object);
         self.allocate_addresses(call, &mut object, None);
         check_valid(call, &object, None)?;
         canonicalize(call, &mut object);
         definitions::prepare(self, call, &mut object, None);
         warnings.extend(remarks(call, &object, None));
-        if mode == Ownership::Update {
-            apply::track_update(None, &mut object, &ownership);
-        }
         Ok((call.resource.store(object), warnings))
     }
 
@@ -71,9 +72,12 @@ impl Engine {
             object = apply::server_side_apply(Some(old), &object, options.force, &ownership)?;
         }
         metadata::match_namespace(metadata_of(&mut object), call.namespace.as_deref().unwrap_or_default())?;
-        prepare_for_update(call, old, &mut object);
+        keep_server_set(old, &mut object);
         fill_in(call, &mut object, Some(old));
         warnings.extend(self.admit(call, options, Operation::Update, Some(old), &mut object)?);
+        if mode == Ownership::Update {
+            apply::track_update(Some(old), &mut object, &ownership);
+        }
         prepare_for_update(call, old, &mut object);
         self.allocate_addresses(call, &mut object, Some(old));
         check_valid(call, &object, Some(old))?;
@@ -83,9 +87,6 @@ impl Engine {
         if generation_moves(call, old, &object) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
             object["metadata"]["generation"] = generation.into();
-        }
-        if mode == Ownership::Update {
-            apply::track_update(Some(old), &mut object, &ownership);
         }
         apply::keep_times_of_noop(old, &mut object);
         Ok((call.resource.store(object), warnings))
