@@ -3,7 +3,6 @@
 
 mod defaults;
 mod fill;
-pub mod names;
 mod prepare;
 mod validate;
 

@@ -18,6 +18,7 @@ mod housekeeping;
 mod jsonpath;
 pub mod kinds;
 mod metadata;
+mod names;
 mod openapi;
 mod openapi_cache;
 mod options;

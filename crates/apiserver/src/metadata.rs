@@ -4,13 +4,12 @@
 use serde_json::{Map, Value};
 
 use crate::error::{ApiError, FieldError, FieldErrorKind, quoted};
+use crate::names::{self, NameRule};
 
-pub mod names;
 mod shape;
 #[cfg(test)]
 mod tests;
 
-pub use names::NameRule;
 pub use shape::object_meta;
 
 const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
@@ -148,7 +147,7 @@ pub fn finalizer_warnings(metadata: &Value, old: &Value) -> Vec<String> {
 
 fn finalizer_warning(name: &str) -> Vec<String> {
     let line = |advice: &str| format!("metadata.finalizers: {}: {advice}", quoted(name));
-    let mut warnings: Vec<String> = names::qualified_name(name).iter().map(|fault| line(fault)).collect();
+    let mut warnings: Vec<String> = names::label_key(name).iter().map(|fault| line(fault)).collect();
     if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
         let what = match name.contains('.') {
             true => "finalizer name including a path (/)",
@@ -165,7 +164,7 @@ fn namespace(metadata: &Value, namespaced: bool, path: &str) -> Vec<FieldError> 
     let field = format!("{path}.namespace");
     match (namespaced, text(metadata, "namespace")) {
         (true, "") => vec![FieldError::required(field, "")],
-        (true, name) => invalids(&field, name, names::dns1123_label(name)),
+        (true, name) => invalids(&field, name, names::dns_label(name)),
         (false, "") => Vec::new(),
         (false, _) => vec![FieldError::forbidden(field, "not allowed on this type")],
     }
@@ -175,7 +174,7 @@ fn labels(metadata: &Value, path: &str) -> Vec<FieldError> {
     let field = format!("{path}.labels");
     let one = |(key, value): (&String, &Value)| {
         let value = value.as_str().unwrap_or_default();
-        let mut errors = invalids(&field, key, names::qualified_name(key));
+        let mut errors = invalids(&field, key, names::label_key(key));
         errors.extend(invalids(&field, value, names::label_value(value)));
         errors
     };
@@ -187,7 +186,7 @@ fn annotations(metadata: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut bytes = 0;
     for (key, value) in metadata["annotations"].as_object().into_iter().flatten() {
-        errors.extend(invalids(&field, key, names::qualified_name(&key.to_lowercase())));
+        errors.extend(invalids(&field, key, names::label_key(&key.to_lowercase())));
         bytes += key.len() + value.as_str().map_or(0, str::len);
     }
     if bytes > ANNOTATIONS_BYTES_MAX {
@@ -248,7 +247,7 @@ fn finalizers(metadata: &Value, path: &str) -> Vec<FieldError> {
     let field = format!("{path}.finalizers");
     let all: Vec<&str> = texts(metadata, "finalizers").collect();
     let mut errors: Vec<FieldError> =
-        all.iter().flat_map(|name| invalids(&field, name, names::qualified_name(name))).collect();
+        all.iter().flat_map(|name| invalids(&field, name, names::label_key(name))).collect();
     if all.contains(&"orphan") && all.contains(&"foregroundDeletion") {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
         errors.push(FieldError::invalid(field, metadata["finalizers"].clone(), detail));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{list, text, texts};
 use crate::error::FieldError;
-use crate::metadata::names;
+use crate::names;
 
 /// What is wrong with a conversion. The paths are those kube-apiserver prints, not those users write.
 pub(super) fn check(conversion: &Value, path: &str) -> Vec<FieldError> {
@@ -113,7 +113,7 @@ fn route_faults(route: &str) -> Vec<String> {
         match step {
             "" => faults.push(format!("segment[{index}] may not be empty")),
             step => {
-                let wrong = names::dns1123_subdomain(step).into_iter();
+                let wrong = names::dns_subdomain(step).into_iter();
                 faults.extend(wrong.map(|fault| format!("segment[{index}]: {fault}")));
             }
         }
@@ -133,7 +133,7 @@ fn review_versions(versions: &Value, path: &str) -> Vec<FieldError> {
             errors.push(FieldError::invalid(field, *version, "duplicate version"));
             continue;
         }
-        let faults = names::dns1035_label(version).into_iter();
+        let faults = names::dns_1035_label(version).into_iter();
         errors.extend(faults.map(|fault| FieldError::invalid(field.as_str(), *version, fault)));
     }
     if !all.iter().any(|version| ["v1", "v1beta1"].contains(version)) {

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::{CustomKind, CustomVersion, text};
 use crate::error::{ApiError, FieldError};
-use crate::metadata::{self, NameRule, object_meta};
+use crate::metadata::{self, object_meta};
+use crate::names::NameRule;
 use crate::schema::{Schema, apply_defaults, decode_fault, prune, prune_nulls};
 use crate::validate::{self, DEPTH_MAX, child};
 

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::{columns, conversion, flag, list, nodes, text, texts};
 use crate::error::FieldError;
-use crate::metadata::{self, NameRule, names};
+use crate::metadata;
+use crate::names::{self, NameRule};
 
 /// Everything that is wrong with a definition that has its defaults and its status.
 pub fn validate_crd(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -121,7 +122,7 @@ fn group(group: &str) -> Vec<FieldError> {
     if group.is_empty() {
         return vec![FieldError::required("spec.group", "")];
     }
-    let faults = names::dns1123_subdomain(group);
+    let faults = names::dns_subdomain(group);
     if !faults.is_empty() {
         return vec![FieldError::invalid("spec.group", group, faults.join(","))];
     }
@@ -142,7 +143,7 @@ fn scope(scope: &str) -> Option<FieldError> {
 fn one_version(version: &Value, shared: &Shared<'_>, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = text(&version["name"]);
-    let faults = names::dns1035_label(name);
+    let faults = names::dns_1035_label(name);
     if !faults.is_empty() {
         errors.push(FieldError::invalid(format!("{path}.name"), name, faults.join(",")));
     }
@@ -260,9 +261,9 @@ fn valid_names(names: &Value, path: &str) -> Vec<FieldError> {
 fn valid_name(name: &str, mixed_case: bool, field: String) -> Option<FieldError> {
     let (faults, note) = match mixed_case {
         true => {
-            (names::dns1035_label(&name.to_lowercase()), "may have mixed case, but should otherwise match: ")
+            (names::dns_1035_label(&name.to_lowercase()), "may have mixed case, but should otherwise match: ")
         }
-        false => (names::dns1035_label(name), ""),
+        false => (names::dns_1035_label(name), ""),
     };
     (!faults.is_empty()).then(|| FieldError::invalid(field, name, format!("{note}{}", faults.join(","))))
 }

@@ -2,8 +2,8 @@
 //! Must not know about HTTP.
 
 use super::{Operator, Requirement, joined};
-use crate::builtin::names;
 use crate::error::FieldError;
+use crate::names;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {

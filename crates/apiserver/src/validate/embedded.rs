@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 use super::{DEPTH_MAX, child};
 use crate::error::FieldError;
-use crate::metadata::{self, NameRule, names};
+use crate::metadata;
+use crate::names::{self, NameRule};
 use crate::schema::Schema;
 
 /// Checks the resources embedded in a value, at any depth; the value itself counts if its schema says so.
@@ -62,7 +63,7 @@ fn resource(fields: &Map<String, Value>, path: &str) -> Vec<FieldError> {
 
 /// What keeps a text from being a kind.
 fn kind_fault(text: &str) -> Option<String> {
-    let faults = names::dns1035_label(&text.to_lowercase());
+    let faults = names::dns_1035_label(&text.to_lowercase());
     let list = faults.join(",");
     (!faults.is_empty()).then(|| format!("may have mixed case, but should otherwise match: {list}"))
 }

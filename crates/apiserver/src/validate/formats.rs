@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::metadata::names;
+use crate::names;
 
 mod texts;
 
@@ -67,8 +67,8 @@ pub(super) fn holds(format: &str, text: &str) -> bool {
         "date" => is_date(text),
         "datetime" => is_date_time(text),
         "duration" => texts::is_duration(text),
-        "k8sshortname" => text.len() <= 63 && names::is_dns1123_label(text),
-        "k8slongname" => text.len() <= 253 && names::is_dns1123_subdomain(text),
+        "k8sshortname" => text.len() <= 63 && names::is_dns_label(text),
+        "k8slongname" => text.len() <= 253 && names::is_dns_subdomain(text),
         _ => true,
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::names;
 use super::field::{Errors, Field, same};
 use crate::error::FieldError;
+use crate::names;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

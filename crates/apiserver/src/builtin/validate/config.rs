@@ -3,9 +3,9 @@
 use base64::Engine;
 use serde_json::Value;
 
-use super::super::names;
 use super::field::{Errors, Field, same};
 use crate::error::FieldError;
+use crate::names;
 
 /// Most bytes of data in one ConfigMap or Secret.
 const DATA_BYTES_MAX: usize = 1024 * 1024;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::super::names;
 use super::field::{Errors, Field, has_segment};
 use super::{pod, probe, resources};
 use crate::error::FieldError;
+use crate::names;
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 

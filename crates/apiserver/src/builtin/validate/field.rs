@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::error::{FieldError, FieldErrorKind};
+use crate::names;
 use crate::selector::LabelSelector;
 
 /// What was found wrong so far.
@@ -167,7 +168,7 @@ pub(super) fn has_segment(text: &str, segment: &str) -> bool {
 
 /// The labels of a map: keys and values by their rules, both told of the map itself.
 pub(super) fn check_labels(labels: &Field<'_>, errors: &mut Errors) {
-    let rules = (super::super::names::label_key, super::super::names::label_value);
+    let rules = (names::label_key, names::label_value);
     for (key, value) in labels.value.as_object().into_iter().flatten() {
         let refuse = |text: &str, why: String| FieldError::invalid(labels.path.clone(), text, why);
         errors.extend(rules.0(key).into_iter().map(|why| refuse(key, why)));
@@ -193,9 +194,9 @@ pub(super) fn check_selector(selector: &Field<'_>, errors: &mut Errors) {
             "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
             _ => errors.push(operator.invalid("not a valid selector operator")),
         }
-        expression.at("key").check_name(super::super::names::label_key, errors);
+        expression.at("key").check_name(names::label_key, errors);
         for value in expression.items("values") {
-            value.check_name(super::super::names::label_value, errors);
+            value.check_name(names::label_value, errors);
         }
     }
 }

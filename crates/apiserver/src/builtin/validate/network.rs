@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::super::names;
 use super::field::{Errors, Field, check_selector, has_segment};
 use super::{pod, service};
 use crate::error::FieldError;
+use crate::names;
 
 pub(super) fn check(kind: &str, object: &Field<'_>, old: Option<&Value>, errors: &mut Errors) {
     match kind {

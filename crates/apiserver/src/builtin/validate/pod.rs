@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::names;
 use super::field::{Errors, Field, check_labels, same};
 use super::{container, scheduling, volume};
+use crate::names;
 
 /// The largest number of seconds, user or group.
 const INT32_MAX: i64 = i32::MAX as i64;

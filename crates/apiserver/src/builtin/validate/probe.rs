@@ -1,8 +1,8 @@
 //! Rules of probes and life-cycle hooks. Must not know whose they are.
 
-use super::super::names;
 use super::field::{Errors, Field};
 use crate::error::FieldError;
+use crate::names;
 
 /// The three probes of a container.
 pub(super) fn check_all(container: &Field<'_>, errors: &mut Errors) {

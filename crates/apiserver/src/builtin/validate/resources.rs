@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::names;
 use super::field::{Errors, Field, NON_NEGATIVE};
 use crate::error::FieldError;
+use crate::names;
 use crate::quantity::Quantity;
 
 const CONTAINER: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];

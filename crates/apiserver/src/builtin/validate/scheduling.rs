@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::names;
 use super::field::{Errors, Field, check_selector, same};
 use crate::error::FieldError;
+use crate::names;
 
 pub(super) fn check_tolerations(spec: &Field<'_>, errors: &mut Errors) {
     for toleration in spec.items("tolerations") {

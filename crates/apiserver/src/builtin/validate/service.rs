@@ -5,10 +5,10 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use super::super::names;
 use super::field::{Errors, Field, check_labels};
 use super::{pod, probe};
 use crate::error::FieldError;
+use crate::names;
 
 const BALANCED_ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
 

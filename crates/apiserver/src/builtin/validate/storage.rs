@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::names;
 use super::field::{Errors, Field, check_selector, same};
 use super::{resources, volume};
 use crate::error::FieldError;
+use crate::names;
 use crate::quantity::Quantity;
 
 const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];

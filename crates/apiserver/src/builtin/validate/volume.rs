@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::names;
 use super::container::check_descending;
 use super::field::{Errors, Field, has_segment};
+use crate::names;
 use crate::quantity::Quantity;
 
 /// The order in which Kubernetes looks at sources; the second one found is one too many.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::names;
 use super::field::{Errors, Field, check_selector};
 use crate::error::FieldError;
+use crate::names;
 
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 

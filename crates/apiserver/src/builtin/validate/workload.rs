@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::names;
 use super::field::{Errors, Field, amount, check_amount, check_at_most_all, check_selector, misses, same};
 use super::pod;
 use crate::error::FieldError;
+use crate::names;
 use crate::selector::LabelSelector;
 
 const MISSED: &str = "`selector` does not match template `labels`";

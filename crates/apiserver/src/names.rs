@@ -1,13 +1,14 @@
 //! Which strings Kubernetes accepts as names, label keys, label values and ports, and its words for
 //! those it refuses. Must not know in which field the string stands.
 
+mod rule;
+
+pub use rule::NameRule;
+
 /// Longest DNS label, label key name and label value.
 const LABEL_BYTES_MAX: usize = 63;
 /// Longest DNS subdomain, ConfigMap key and environment variable prefix.
 const SUBDOMAIN_BYTES_MAX: usize = 253;
-
-/// Longest name of a CronJob: its Jobs append eleven more.
-const CRON_JOB_BYTES_MAX: usize = 52;
 
 const LABEL_KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and \
      end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \
@@ -38,13 +39,12 @@ pub fn label_key(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let name = match text.split('/').collect::<Vec<_>>()[..] {
         [name] => name,
+        ["", name] => {
+            wrong.push(String::from("prefix part must be non-empty"));
+            name
+        }
         [prefix, name] => {
-            if prefix.is_empty() {
-                wrong.push(String::from("prefix part must be non-empty"));
-            }
-            if !prefix.is_empty() {
-                wrong.extend(dns_subdomain(prefix).into_iter().map(|rule| format!("prefix part {rule}")));
-            }
+            wrong.extend(subdomain(prefix, "bytes").into_iter().map(|rule| format!("prefix part {rule}")));
             name
         }
         _ => {
@@ -56,9 +56,8 @@ pub fn label_key(text: &str) -> Vec<String> {
     };
     if name.is_empty() {
         wrong.push(String::from("name part must be non-empty"));
-    } else if name.len() > LABEL_BYTES_MAX {
-        wrong.push(format!("name part {}", too_long(LABEL_BYTES_MAX)));
     }
+    wrong.extend(over(name, LABEL_BYTES_MAX, "bytes").map(|rule| format!("name part {rule}")));
     if !is_label_word(name) {
         wrong.push(format!("name part {LABEL_KEY_RULE}"));
     }
@@ -67,7 +66,7 @@ pub fn label_key(text: &str) -> Vec<String> {
 
 /// What is wrong with a label value; nothing for a good one.
 pub fn label_value(text: &str) -> Vec<String> {
-    let mut wrong = over(text, LABEL_BYTES_MAX);
+    let mut wrong: Vec<String> = over(text, LABEL_BYTES_MAX, "bytes").into_iter().collect();
     if !text.is_empty() && !is_label_word(text) {
         wrong.push(LABEL_VALUE_RULE.to_owned());
     }
@@ -76,7 +75,7 @@ pub fn label_value(text: &str) -> Vec<String> {
 
 /// What is wrong with a lowercase RFC 1123 label such as a container name; nothing for a good one.
 pub fn dns_label(text: &str) -> Vec<String> {
-    let mut wrong = over(text, LABEL_BYTES_MAX);
+    let mut wrong = longer(text, LABEL_BYTES_MAX);
     if !is_dns_label(text) {
         wrong.push(match is_dns_subdomain(text) {
             true => String::from("must not contain dots"),
@@ -88,7 +87,11 @@ pub fn dns_label(text: &str) -> Vec<String> {
 
 /// What is wrong with a lowercase RFC 1123 subdomain such as most object names; nothing for a good one.
 pub fn dns_subdomain(text: &str) -> Vec<String> {
-    let mut wrong = over(text, SUBDOMAIN_BYTES_MAX);
+    subdomain(text, "characters")
+}
+
+fn subdomain(text: &str, unit: &str) -> Vec<String> {
+    let mut wrong: Vec<String> = over(text, SUBDOMAIN_BYTES_MAX, unit).into_iter().collect();
     if !is_dns_subdomain(text) {
         wrong.push(DNS_SUBDOMAIN_RULE.to_owned());
     }
@@ -97,7 +100,7 @@ pub fn dns_subdomain(text: &str) -> Vec<String> {
 
 /// What is wrong with a host such as `*.example.com`; nothing for a good one.
 pub fn wildcard_subdomain(text: &str) -> Vec<String> {
-    let mut wrong = over(text, SUBDOMAIN_BYTES_MAX);
+    let mut wrong = longer(text, SUBDOMAIN_BYTES_MAX);
     if !text.strip_prefix("*.").is_some_and(is_dns_subdomain) {
         wrong.push(WILDCARD_RULE.to_owned());
     }
@@ -106,7 +109,7 @@ pub fn wildcard_subdomain(text: &str) -> Vec<String> {
 
 /// What is wrong with a DNS-1035 label such as a Service name; nothing for a good one.
 pub fn dns_1035_label(text: &str) -> Vec<String> {
-    let mut wrong = over(text, LABEL_BYTES_MAX);
+    let mut wrong = longer(text, LABEL_BYTES_MAX);
     if !(is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())) {
         wrong.push(DNS_1035_RULE.to_owned());
     }
@@ -115,7 +118,7 @@ pub fn dns_1035_label(text: &str) -> Vec<String> {
 
 /// What is wrong with a key of a ConfigMap or Secret; nothing for a good one.
 pub fn config_key(text: &str) -> Vec<String> {
-    let mut wrong = over(text, SUBDOMAIN_BYTES_MAX);
+    let mut wrong = longer(text, SUBDOMAIN_BYTES_MAX);
     if text.is_empty() || !text.bytes().all(is_label_byte) {
         wrong.push(CONFIG_KEY_RULE.to_owned());
     }
@@ -135,7 +138,7 @@ pub fn environment_name(text: &str) -> Vec<String> {
 
 /// What is wrong with the name of a port (RFC 6335); nothing for a good one.
 pub fn port_name(text: &str) -> Vec<String> {
-    let mut wrong = over(text, 15);
+    let mut wrong = longer(text, 15);
     if text.is_empty() || !text.bytes().all(|byte| is_lower(byte) || byte == b'-') {
         wrong.push(String::from("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"));
     }
@@ -153,26 +156,15 @@ pub fn port_name(text: &str) -> Vec<String> {
 
 /// What is wrong with a name that stands alone in a path, such as that of a Role; nothing for a good one.
 pub fn path_segment(text: &str) -> Vec<String> {
-    if matches!(text, "." | "..") {
-        return vec![format!("may not be '{text}'")];
+    match text {
+        "." | ".." => vec![format!("may not be '{text}'")],
+        _ => path_segment_parts(text),
     }
-    let held = ["/", "%"].into_iter().filter(|part| text.contains(part));
-    held.map(|part| format!("may not contain '{part}'")).collect()
 }
 
-/// What is wrong with the name of an object of a built-in kind; nothing for a good one.
-pub fn object_name(group: &str, kind: &str, name: &str) -> Vec<String> {
-    match (group, kind) {
-        ("", "Namespace") => dns_label(name),
-        ("", "Service") => dns_1035_label(name),
-        ("rbac.authorization.k8s.io", _) => path_segment(name),
-        ("batch", "CronJob") if name.len() > CRON_JOB_BYTES_MAX => {
-            let mut wrong = dns_subdomain(name);
-            wrong.push(format!("must be no more than {CRON_JOB_BYTES_MAX} characters"));
-            wrong
-        }
-        _ => dns_subdomain(name),
-    }
+fn path_segment_parts(text: &str) -> Vec<String> {
+    let held = ['/', '%'].into_iter().filter(|part| text.contains(*part));
+    held.map(|part| format!("may not contain '{part}'")).collect()
 }
 
 /// What is wrong with a port number; nothing for a good one.
@@ -180,12 +172,13 @@ pub fn port_number(port: i64) -> Option<&'static str> {
     (!(1..=65535).contains(&port)).then_some("must be between 1 and 65535, inclusive")
 }
 
-fn too_long(limit_bytes: usize) -> String {
-    format!("must be no more than {limit_bytes} bytes")
+/// Kubernetes counts bytes; it calls them so in labels, and characters elsewhere.
+fn over(text: &str, limit_bytes: usize, unit: &str) -> Option<String> {
+    (text.len() > limit_bytes).then(|| format!("must be no more than {limit_bytes} {unit}"))
 }
 
-fn over(text: &str, limit_bytes: usize) -> Vec<String> {
-    (text.len() > limit_bytes).then(|| too_long(limit_bytes)).into_iter().collect()
+fn longer(text: &str, limit_bytes: usize) -> Vec<String> {
+    over(text, limit_bytes, "characters").into_iter().collect()
 }
 
 /// A key becomes a file name in a volume: these would climb out of it.
@@ -213,14 +206,16 @@ fn is_lower(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
-fn is_dns_label(text: &str) -> bool {
+/// Only the characters of a DNS-1123 label, of any length.
+pub fn is_dns_label(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().all(|byte| is_lower(*byte) || *byte == b'-')
         && bytes.first().is_some_and(|byte| is_lower(*byte))
         && bytes.last().is_some_and(|byte| is_lower(*byte))
 }
 
-fn is_dns_subdomain(text: &str) -> bool {
+/// Only the characters of a DNS-1123 subdomain, of any length.
+pub fn is_dns_subdomain(text: &str) -> bool {
     text.split('.').all(is_dns_label)
 }
 
@@ -245,13 +240,19 @@ mod tests {
         check(label_key, "A/a", &["prefix part a lowercase RFC 1123 subdomain"]);
         check(label_key, "", &["name part must be non-empty", "name part must consist"]);
         check(label_key, &long, &["name part must be no more than 63 bytes"]);
+        check(label_key, &format!("{long}/a"), &["prefix part must be no more than 253 bytes"]);
         check(label_value, "", &[]);
+        check(label_value, &long, &["must be no more than 63 bytes"]);
         check(label_value, "-a", &["a valid label must be an empty string"]);
         check(dns_label, "a.b", &["must not contain dots"]);
         check(dns_label, "A", &["a lowercase RFC 1123 label"]);
         check(dns_subdomain, "a.b-c.d", &[]);
         check(dns_subdomain, "a..b", &["a lowercase RFC 1123 subdomain"]);
-        check(dns_subdomain, &long, &["must be no more than 253 bytes"]);
+        check(dns_subdomain, &long, &["must be no more than 253 characters"]);
+        check(dns_label, &long, &["must be no more than 63 characters"]);
+        check(dns_1035_label, &long, &["must be no more than 63 characters"]);
+        check(config_key, &long, &["must be no more than 253 characters"]);
+        check(wildcard_subdomain, &format!("*.{long}"), &["must be no more than 253 characters"]);
         check(wildcard_subdomain, "*.a.b", &[]);
         check(wildcard_subdomain, "*a.b", &["a wildcard DNS-1123 subdomain"]);
         check(dns_1035_label, "1a", &["a DNS-1035 label"]);
@@ -263,13 +264,6 @@ mod tests {
         check(path_segment, "a:b", &[]);
         check(path_segment, "..", &["may not be '..'"]);
         check(path_segment, "a/b%", &["may not contain '/'", "may not contain '%'"]);
-        check(
-            |name| object_name("batch", "CronJob", name),
-            &"x".repeat(53),
-            &["must be no more than 52 characters"],
-        );
-        check(|name| object_name("", "Service", name), "1x", &["a DNS-1035 label"]);
-        check(|name| object_name("", "Pod", name), "1x", &[]);
-        check(port_name, "much-too-long-name", &["must be no more than 15 bytes"]);
+        check(port_name, "much-too-long-name", &["must be no more than 15 characters"]);
     }
 }
