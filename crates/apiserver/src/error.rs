@@ -4,9 +4,7 @@
 use serde_json::{Map, Value, json};
 
 mod field;
-mod words;
 pub use field::{FieldError, FieldErrorKind};
-pub(crate) use words::{float, quoted};
 
 /// A failed request, ready to be sent as a `metav1.Status`.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,6 +14,7 @@ mod discovery;
 mod documents;
 mod engine;
 pub mod error;
+mod gotext;
 mod housekeeping;
 mod jsonpath;
 pub mod kinds;

@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::{ApiError, FieldError, FieldErrorKind, quoted};
+use crate::error::{ApiError, FieldError, FieldErrorKind};
+use crate::gotext::quoted;
 use crate::names::{self, NameRule};
 
 mod shape;

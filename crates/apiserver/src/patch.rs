@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 
 use crate::error::ApiError;
+use crate::gotext;
 
-pub(crate) mod gotext;
 mod json;
 mod strategic;
 
@@ -71,14 +71,7 @@ const GO_MAP: &str = "Go value of type map[string]interface {}";
 
 /// 400: the patch is JSON and not a patch. kube-apiserver prints what its decoder said.
 fn undecodable(prefix: &str, found: &Value, wanted: &str) -> ApiError {
-    let kind = match found {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
+    let kind = gotext::json_type(found);
     ApiError::bad_request(format!("{prefix}json: cannot unmarshal {kind} into {wanted}"))
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::element::PathElement;
 use super::shape::Shape;
-use crate::patch::gotext;
+use crate::gotext;
 use crate::schema::{ListType, Type};
 
 /// Whether elements of a keyed list or set may stand twice.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::managed::{Operation, Owner};
 use super::set::PathSet;
 use crate::error::ApiError;
-use crate::patch::gotext;
+use crate::gotext;
 
 /// What one owner would lose.
 #[derive(Debug, Clone)]

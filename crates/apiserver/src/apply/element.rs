@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
 
-use crate::patch::gotext;
+use crate::gotext;
 
 /// One step of a field path.
 #[derive(Debug, Clone)]

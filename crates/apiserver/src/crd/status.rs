@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{fields, list, text, texts};
-use crate::error::quoted;
+use crate::gotext::quoted;
 use crate::validate::is_known_format;
 
 /// Decides the accepted names and the `NamesAccepted` condition, given the other definitions; a name that

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{float, quoted};
+use crate::gotext::{number_text, quoted};
 
 /// What is wrong with a field; decides the words and the cause's `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl std::fmt::Display for FieldError {
 fn printed(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        Value::Number(number) if number.is_f64() => float(number.as_f64().unwrap_or_default()),
+        Value::Number(number) => number_text(number),
         other => other.to_string(),
     }
 }

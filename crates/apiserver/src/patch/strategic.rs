@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{GO_MAP, NESTING_MAX, gotext, unclassified, undecodable, unprocessable, within_nesting};
+use super::{GO_MAP, NESTING_MAX, unclassified, undecodable, unprocessable, within_nesting};
 use crate::error::ApiError;
+use crate::gotext;
 use crate::schema::Schema;
 
 mod list;

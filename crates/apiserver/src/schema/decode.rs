@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Schema, SchemaRef, Type};
 use crate::error::ApiError;
-use crate::error::quoted;
+use crate::gotext::{json_type, quoted};
 use crate::validate::{DEPTH_MAX, child};
 
 mod quantity;
@@ -157,17 +157,6 @@ impl Decoder {
 
 fn go_integer(schema: &Schema) -> &'static str {
     if schema.format.as_deref() == Some("int32") { "int32" } else { "int64" }
-}
-
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn mismatch(found: &str, place: Place<'_>, wanted: &str) -> String {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Schema, default};
 use crate::error::ApiError;
-use crate::error::quoted;
+use crate::gotext::quoted;
 use crate::validate::{DEPTH_MAX, child};
 
 mod duplicate;

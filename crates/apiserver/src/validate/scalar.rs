@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::outcome::{Failure, Outcome};
 use super::{formats, pattern};
-use crate::error::{FieldErrorKind, float, quoted};
+use crate::error::FieldErrorKind;
+use crate::gotext::{float, quoted};
 use crate::schema::Rules;
 
 /// `enum`.

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use super::outcome::{Failure, Outcome};
 use super::{DEPTH_MAX, formats, scalar};
-use crate::error::{FieldErrorKind, quoted};
+use crate::error::FieldErrorKind;
+use crate::gotext::quoted;
 use crate::schema::{ListType, Rules, Schema, Type};
 
 /// Checks one value. `old` is the stored value where it is known; failures of unchanged values pass.

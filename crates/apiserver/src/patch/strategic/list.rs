@@ -6,10 +6,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{
-    DIRECTIVE, cleaned, gotext, merge_object, unclassified, unknown_directive, unprocessable, wrong_type,
-};
+use super::{DIRECTIVE, cleaned, merge_object, unclassified, unknown_directive, unprocessable, wrong_type};
 use crate::error::ApiError;
+use crate::gotext;
 use crate::schema::Schema;
 
 /// What the schema says about one list.
