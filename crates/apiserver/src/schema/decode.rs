@@ -6,10 +6,8 @@ use serde_json::Value;
 use super::{Schema, SchemaRef, Type};
 use crate::error::ApiError;
 use crate::gotext::{json_type, quoted};
+use crate::quantity::Quantity;
 use crate::validate::{DEPTH_MAX, child};
-
-mod quantity;
-use quantity::is_quantity;
 
 /// The Go name of a built-in definition by its place in the table, empty where it is not known.
 pub type DefinitionName = fn(u16) -> &'static str;
@@ -69,7 +67,9 @@ impl Decoder {
         }
         match (schema.kind, value) {
             _ if schema.int_or_string => int_or_string(value, place),
-            _ if schema.format.as_deref() == Some("quantity") => quantity_fault(value),
+            _ if schema.format.as_deref() == Some("quantity") => {
+                Quantity::from_value(value).err().map(|fault| fault.to_string())
+            }
             (Type::Any, _) | (Type::Boolean, Value::Bool(_)) => None,
             (Type::Object, Value::Object(fields)) => {
                 let mut faults = fields
@@ -178,19 +178,6 @@ fn int_or_string(value: &Value, place: Place<'_>) -> Option<String> {
         },
         other => Some(mismatch(json_type(other), place, "int32")),
     }
-}
-
-fn quantity_fault(value: &Value) -> Option<String> {
-    let fits = match value {
-        Value::String(text) => is_quantity(text),
-        Value::Number(number) => is_quantity(&number.to_string()),
-        _ => false,
-    };
-    (!fits).then(|| {
-        String::from(
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-        )
-    })
 }
 
 fn text_fault(text: &str, format: Option<&str>) -> Option<String> {

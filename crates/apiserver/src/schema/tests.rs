@@ -79,6 +79,7 @@ fn wrong_types_are_told_as_go_tells_them() {
         json!({ "spec": { "limits": { "cpu": "x" } } }),
         "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
     );
+    check_decode(json!({ "spec": { "limits": { "cpu": "1ki" } } }), "unable to parse quantity's suffix");
     check_decode(json!({ "spec": { "data": "!!" } }), "illegal base64 data at input byte 0");
     check_decode(json!({ "spec": null, "metadata": { "creationTimestamp": null } }), "");
 }
