@@ -36,6 +36,7 @@ mod stored;
 mod table;
 mod validate;
 mod verbs;
+mod version_order;
 
 pub use engine::Config;
 pub use serve::{Credentials, Frontend, ServeError};

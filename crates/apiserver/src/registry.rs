@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod resource;
-mod version_order;
 
 pub use resource::{Definition, Resource};
 
@@ -46,7 +45,7 @@ impl Registry {
             resource::custom(definition).for_each(|resource| registry.add(resource));
         }
         for group in registry.groups.values_mut() {
-            group.versions.sort_by(|a, b| version_order::compare(&a.name, &b.name));
+            group.versions.sort_by(|a, b| crate::version_order::compare(&a.name, &b.name));
         }
         registry
     }

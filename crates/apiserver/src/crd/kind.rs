@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{ScalePaths, flag, list, text, texts};
 use crate::metadata::object_meta;
 use crate::schema::{Schema, SchemaRef, Type, prune};
+use crate::version_order;
 
 /// A kind that a CustomResourceDefinition describes.
 #[derive(Debug, Clone, PartialEq)]
@@ -174,30 +175,10 @@ fn deprecation(version: &Value, spec: &Value) -> String {
         .iter()
         .filter(|other| flag(&other["served"]) && !flag(&other["deprecated"]))
         .map(|other| text(&other["name"]))
-        .filter(|other| version_rank(other) > version_rank(name))
-        .max_by_key(|other| version_rank(other));
+        .filter(|other| version_order::compare(other, name).is_lt())
+        .min_by(|one, other| version_order::compare(one, other));
     let advice = newer.map(|newer| format!("; use {group}/{newer} {kind}")).unwrap_or_default();
     format!("{group}/{name} {kind} is deprecated{advice}")
-}
-
-/// Sorts versions by age: v1 is above v1beta2, that above v1alpha3, and that above other texts.
-fn version_rank(name: &str) -> (u8, u64, u64, std::cmp::Reverse<&str>) {
-    let number =
-        |text: &str| text.parse::<u64>().ok().filter(|_| text.starts_with(|c: char| c.is_ascii_digit()));
-    let ranked = name.strip_prefix('v').and_then(|rest| {
-        let letters = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-        let major = number(&rest[..letters])?;
-        match &rest[letters..] {
-            "" => Some((3, major, 0)),
-            stage => match (stage.strip_prefix("beta"), stage.strip_prefix("alpha")) {
-                (Some(minor), _) => Some((2, major, number(minor)?)),
-                (_, Some(minor)) => Some((1, major, number(minor)?)),
-                _ => None,
-            },
-        }
-    });
-    let (stage, major, minor) = ranked.unwrap_or((0, 0, 0));
-    (stage, major, minor, std::cmp::Reverse(name))
 }
 
 /// The schema of a whole object: what the definition says, and what every object has.

@@ -26,9 +26,8 @@ fn rank(name: &str) -> Option<(u8, u64, u64)> {
 }
 
 fn number(digits: &str) -> Option<u64> {
-    let well_formed =
-        !digits.is_empty() && !digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit());
-    well_formed.then(|| digits.parse().ok()).flatten()
+    // A sign would be read too, and Kubernetes knows none; zeros in front it does read.
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -37,8 +36,20 @@ mod tests {
 
     #[test]
     fn the_documented_order() {
-        let expected =
-            ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10"];
+        let expected = [
+            "v10",
+            "v2",
+            "v01",
+            "v11beta2",
+            "v10beta3",
+            "v3beta1",
+            "v12alpha1",
+            "v11alpha2",
+            "foo1",
+            "foo10",
+            "v+1",
+            "v1beta",
+        ];
         let mut shuffled = expected;
         shuffled.reverse();
         shuffled.sort_by(|a, b| compare(a, b));
