@@ -3,8 +3,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{list, text, texts};
+use super::text;
 use crate::error::{ApiError, FieldError};
+use crate::gotext;
+use crate::selector::LabelSelector;
 
 /// Where an object keeps what a Scale shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,8 +100,13 @@ pub fn read_scale(object: &Value, paths: &ScalePaths) -> Result<Value, ApiError>
     let selector = match &paths.selector {
         None => String::new(),
         Some(Selector::Text(path)) => text_at(object, path).map_err(wrong)?.to_owned(),
-        Some(Selector::Labels(path)) => selector_text(at(object, path).unwrap_or(&Value::Null)),
-        Some(Selector::Map(path)) => joined(labels(at(object, path).unwrap_or(&Value::Null))),
+        Some(Selector::Labels(path)) => {
+            let selector = at(object, path).unwrap_or(&Value::Null);
+            LabelSelector::from_value(selector).map_err(wrong)?.to_string()
+        }
+        Some(Selector::Map(path)) => {
+            LabelSelector::from_labels(at(object, path).unwrap_or(&Value::Null)).to_string()
+        }
     };
     if !selector.is_empty() {
         status["selector"] = selector.into();
@@ -165,14 +172,18 @@ fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
 /// As `at`, but a value in the way that holds no fields is an error.
 fn find<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
     let mut node = object;
-    for name in segments(path) {
+    for (index, name) in segments(path).enumerate() {
         node = match node {
             Value::Null => return Ok(None),
             Value::Object(fields) => match fields.get(name) {
                 Some(child) => child,
                 None => return Ok(None),
             },
-            other => return Err(accessor_fault(path, other, "map[string]interface {}")),
+            other => {
+                let walked: Vec<&str> = segments(path).take(index + 1).collect();
+                let walked = format!(".{}", walked.join("."));
+                return Err(accessor_fault(&walked, other, "map[string]interface{}"));
+            }
         };
     }
     Ok(Some(node))
@@ -193,48 +204,7 @@ fn text_at<'a>(object: &'a Value, path: &str) -> Result<&'a str, String> {
 }
 
 fn accessor_fault(path: &str, value: &Value, wanted: &str) -> String {
-    let kind = match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(_) if value.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    };
-    let printed = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let printed = gotext::plain(value);
+    let kind = if value.is_null() { "<nil>" } else { gotext::type_name(value) };
     format!("{path} accessor error: {printed} is of the type {kind}, expected {wanted}")
-}
-
-/// A LabelSelector as text: labels and expressions together, sorted by key.
-fn selector_text(selector: &Value) -> String {
-    let mut parts = labels(&selector["matchLabels"]);
-    parts.extend(list(&selector["matchExpressions"]).iter().filter_map(expression));
-    parts.sort();
-    joined(parts)
-}
-
-fn joined(parts: Vec<(&str, String)>) -> String {
-    parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
-}
-
-/// Each with its key.
-fn labels(labels: &Value) -> Vec<(&str, String)> {
-    let pairs = labels.as_object().into_iter().flatten();
-    pairs.map(|(key, value)| (key.as_str(), format!("{key}={}", text(value)))).collect()
-}
-
-fn expression(expression: &Value) -> Option<(&str, String)> {
-    let key = text(&expression["key"]);
-    let mut values: Vec<&str> = texts(&expression["values"]).collect();
-    values.sort_unstable();
-    let values = values.join(",");
-    let written = match text(&expression["operator"]) {
-        "In" => format!("{key} in ({values})"),
-        "NotIn" => format!("{key} notin ({values})"),
-        "Exists" => key.to_owned(),
-        "DoesNotExist" => format!("!{key}"),
-        _ => return None,
-    };
-    Some((key, written))
 }

@@ -198,6 +198,24 @@ fn objects_are_checked_beyond_their_schema() {
         ],
     );
     check_object(
+        json!({ "spec": { "n": { "a": [1, true] } } }),
+        &[
+            "spec.n: Invalid value: \"object\": spec.n in body must be of type integer: \"object\"",
+            ".spec.n: Invalid value: 0: .spec.n accessor error: map[a:[1 true]] is of the type \
+             map[string]interface {}, expected int64",
+        ],
+    );
+    check_object(
+        json!({ "status": 1.5 }),
+        &[
+            "status: Invalid value: \"number\": status in body must be of type object: \"number\"",
+            ".status.n: Invalid value: 0: .status.n accessor error: 1.5 is of the type float64, expected \
+             map[string]interface{}",
+            ".status.sel: Invalid value: \"\": .status.sel accessor error: 1.5 is of the type float64, \
+             expected map[string]interface{}",
+        ],
+    );
+    check_object(
         json!({ "metadata": { "name": "toolong", "namespace": "default" } }),
         &["metadata.name: Too long: may not be more than 5 bytes"],
     );
