@@ -84,7 +84,12 @@ fn media_choice(entry: &str) -> Option<(Language, Shape)> {
 /// The media type of a request body without its parameters.
 pub fn media_type(headers: &HeaderMap) -> &str {
     let value = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    value.unwrap_or("").split(';').next().unwrap_or("").trim()
+    let whole = value.unwrap_or("");
+    match whole.split(';').next().unwrap_or("").trim() {
+        // Parameters of nothing are no media type at all.
+        "" => whole,
+        media_type => media_type,
+    }
 }
 
 /// Reads an object that was sent as JSON, YAML or protobuf.
@@ -93,11 +98,12 @@ pub fn decode_object(media_type: &str, body: &Bytes) -> Result<Value, ApiError> 
         // What kube-apiserver assumes when nothing is said.
         "" | "application/json" | "*/*" => decode_json(body),
         "application/yaml" | "application/x-yaml" | "text/yaml" => decode_yaml(body),
-        "application/vnd.kubernetes.protobuf" => crate::protobuf::decode(body)
-            .map_err(|error| ApiError::bad_request(format!("couldn't read the protobuf body: {error}"))),
-        other => Err(ApiError::unsupported_media_type(format!(
+        "application/vnd.kubernetes.protobuf" => {
+            crate::protobuf::decode(body).map_err(|error| ApiError::bad_request(error.to_string()))
+        }
+        _ => Err(ApiError::unsupported_media_type(String::from(
             "the body of the request was in an unknown format - accepted media types include: \
-             application/json, application/yaml, application/vnd.kubernetes.protobuf (got {other:?})"
+             application/json, application/yaml, application/vnd.kubernetes.protobuf",
         ))),
     }
 }
@@ -117,10 +123,8 @@ pub fn decode_yaml(body: &[u8]) -> Result<Value, ApiError> {
     {
         return Ok(value);
     }
-    let text = std::str::from_utf8(body)
-        .map_err(|error| ApiError::bad_request(format!("error converting YAML to JSON: {error}")))?;
-    serde_saphyr::from_str(text)
-        .map_err(|error| ApiError::bad_request(format!("error converting YAML to JSON: yaml: {error}")))
+    let text = std::str::from_utf8(body).map_err(|error| ApiError::bad_request(format!("yaml: {error}")))?;
+    serde_saphyr::from_str(text).map_err(|error| ApiError::bad_request(format!("yaml: {error}")))
 }
 
 #[cfg(test)]

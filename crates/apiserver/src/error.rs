@@ -79,14 +79,14 @@ impl ApiError {
         let message = match (subject.resource, subject.name) {
             ("", _) => format!("forbidden: {why}"),
             (_, "") => format!("{} is forbidden: {why}", subject.qualified()),
-            (_, name) => format!("{} \"{name}\" is forbidden: {why}", subject.qualified()),
+            (_, name) => format!("{} {} is forbidden: {why}", subject.qualified(), quoted(name)),
         };
         Self { details: subject.details(), ..Self::new(403, "Forbidden", message) }
     }
 
     /// 404: no such object.
     pub fn not_found(subject: Subject<'_>) -> Self {
-        let message = format!("{} \"{}\" not found", subject.qualified(), subject.name);
+        let message = format!("{} {} not found", subject.qualified(), quoted(subject.name));
         Self { details: subject.details(), ..Self::new(404, "NotFound", message) }
     }
 
@@ -114,14 +114,17 @@ impl ApiError {
 
     /// 409: create of something that is there.
     pub fn already_exists(subject: Subject<'_>) -> Self {
-        let message = format!("{} \"{}\" already exists", subject.qualified(), subject.name);
+        let message = format!("{} {} already exists", subject.qualified(), quoted(subject.name));
         Self { details: subject.details(), ..Self::new(409, "AlreadyExists", message) }
     }
 
     /// 409: the object moved on, or another precondition failed.
     pub fn conflict(subject: Subject<'_>, why: impl std::fmt::Display) -> Self {
-        let message =
-            format!("Operation cannot be fulfilled on {} \"{}\": {why}", subject.qualified(), subject.name);
+        let message = format!(
+            "Operation cannot be fulfilled on {} {}: {why}",
+            subject.qualified(),
+            quoted(subject.name)
+        );
         Self { details: subject.details(), ..Self::new(409, "Conflict", message) }
     }
 
@@ -154,7 +157,7 @@ impl ApiError {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let message = format!("{} \"{}\" is invalid: {list}", subject.qualified(), subject.name);
+        let message = format!("{} {} is invalid: {list}", subject.qualified(), quoted(subject.name));
         let mut details = subject.details();
         details["causes"] = errors.iter().map(FieldError::cause).collect();
         Self { details, ..Self::new(422, "Invalid", message) }

@@ -279,6 +279,11 @@ fn managed_fields(metadata: &Value, path: &str) -> Vec<FieldError> {
         .collect()
 }
 
+/// Whether the field owners that a client sent can be read at all.
+pub fn has_readable_owners(metadata: &Value) -> bool {
+    managed_fields(metadata, "").is_empty()
+}
+
 fn managed_entry(entry: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let operation = text(entry, "operation");

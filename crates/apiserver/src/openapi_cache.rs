@@ -94,7 +94,7 @@ impl Engine {
         let documents = self.documents();
         let document = documents.v3.iter().find(|document| document.path == path);
         let document = document.ok_or_else(ApiError::no_such_path)?;
-        let query = Query::parse(parts.uri.query().unwrap_or_default())?;
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
         // A client that kept an old address is sent to the current one, which it may keep for ever.
         if query.get("hash").is_some_and(|hash| hash != document.hash) {
             let current = format!("/openapi/v3/{path}?hash={}", document.hash);

@@ -82,7 +82,7 @@ impl ApiServer {
             Target::Other(segments) => return self.engine.document(&parts, &segments),
             Target::Resource(path) => path,
         };
-        let query = Query::parse(parts.uri.query().unwrap_or_default())?;
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
         let accepted = Accepted::from_headers(&parts.headers)?;
         let agent = parts.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
         let call = self.engine.call(path, query, accepted, identity, agent.unwrap_or_default().to_owned())?;

@@ -118,11 +118,13 @@ impl Engine {
         match *method {
             Method::GET if call.query.flag("watch") => self.watch(call.clone()),
             Method::GET => self.list(call),
-            Method::POST if call.resource.namespaced && call.namespace.is_none() => {
-                Err(ApiError::method_not_allowed())
+            Method::POST | Method::DELETE if call.resource.namespaced && call.namespace.is_none() => {
+                Err(everywhere_is_nowhere(call))
             }
             Method::POST => self.create(headers, &body, call).await,
-            Method::DELETE => self.delete_collection(headers, &body, call).await,
+            Method::DELETE if call.resource.has_verb("deletecollection") => {
+                self.delete_collection(headers, &body, call).await
+            }
             _ => Err(ApiError::method_not_allowed()),
         }
     }
@@ -153,7 +155,7 @@ impl Engine {
     ) -> Result<Answer, ApiError> {
         let part = call.part();
         let Some(known) = call.resource.subresources.iter().find(|known| &*known.name == part) else {
-            return Err(part_is_elsewhere(part));
+            return Err(part_is_elsewhere(call));
         };
         match (&*known.name, method) {
             ("scale", _) => self.scale(method, headers, &body, call).await,
@@ -172,9 +174,19 @@ impl Engine {
     }
 }
 
+/// Objects are made and collections deleted inside of a namespace. Kubernetes refuses built-in and custom
+/// kinds at different doors.
+fn everywhere_is_nowhere(call: &Call) -> ApiError {
+    match call.resource.custom {
+        None => ApiError::method_not_allowed(),
+        Some(_) => ApiError::no_such_path(),
+    }
+}
+
 /// Logs and shells belong to clusters that run pods. Say where to look instead of "not found".
-fn part_is_elsewhere(part: &str) -> ApiError {
-    match part.split('/').next().unwrap_or_default() {
+fn part_is_elsewhere(call: &Call) -> ApiError {
+    match call.part().split('/').next().unwrap_or_default() {
+        _ if call.resource.custom.is_some() => ApiError::not_found(call.resource.subject(call.name())),
         word @ ("log" | "exec" | "attach" | "portforward" | "proxy" | "ephemeralcontainers" | "resize") => {
             let message = format!(
                 "{word} is not served here: no pod runs on this API server. \

@@ -68,7 +68,6 @@ fn internal_options() -> WriteOptions {
     WriteOptions {
         dry_run: false,
         field_manager: USER.to_owned(),
-        manager_given: true,
         field_validation: FieldValidation::Ignore,
         force: false,
     }

@@ -87,7 +87,12 @@ impl Resource {
 
     /// Whether objects of it are kept; reviews are only answered.
     pub fn is_stored(&self) -> bool {
-        self.verbs.iter().any(|verb| &**verb == "get")
+        self.has_verb("get")
+    }
+
+    /// Whether discovery says that this can be done with it.
+    pub fn has_verb(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|one| &**one == verb)
     }
 
     /// The version of the custom kind behind it, for kinds that are not built in.

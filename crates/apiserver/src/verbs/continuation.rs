@@ -9,13 +9,13 @@ use crate::error::ApiError;
 /// Where the next page starts, and at which revision the list is read.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Continuation {
-    #[serde(rename = "v")]
+    #[serde(rename = "v", default)]
     format: String,
     /// The revision of the first page; none for a list that goes on after its revision was compacted.
     #[serde(rename = "rv")]
     pub revision: Option<u64>,
     /// The last key that has been shown.
-    #[serde(rename = "start")]
+    #[serde(rename = "start", default)]
     pub after: String,
 }
 
@@ -34,12 +34,17 @@ impl Continuation {
 
     /// Reads what a client sent back.
     pub fn decode(token: &str) -> Result<Self, ApiError> {
-        let invalid = || ApiError::bad_request("continue key is not valid");
-        let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| invalid())?;
-        let token: Self = serde_json::from_slice(&bytes).map_err(|_| invalid())?;
-        match token.format == FORMAT && !token.after.is_empty() {
-            true => Ok(token),
-            false => Err(invalid()),
+        let invalid = |why: &str| {
+            ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        };
+        let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| invalid(&error.to_string()))?;
+        let token: Self = serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
+        match (token.format == FORMAT, token.after.is_empty()) {
+            (true, false) => Ok(token),
+            (true, true) => Err(invalid("encoded start key empty")),
+            (false, _) => {
+                Err(invalid(&format!("server does not recognize this encoded version {}", token.format)))
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use store::{Change, Expect, Write, WriteError};
 
 use crate::engine::{Engine, store_error, text};
 use crate::error::{ApiError, Subject};
-use crate::options::WriteOptions;
+use crate::options::{WriteKind, WriteOptions};
 use crate::stored;
 use crate::verbs::draft::Draft;
 use crate::verbs::{Answer, Call};
@@ -18,7 +18,7 @@ const GENERATED_NAMES_MAX: usize = 8;
 impl Engine {
     /// Creates the object in the body.
     pub async fn create(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
-        let options = WriteOptions::parse(&call.query, &call.user_agent)?;
+        let options = WriteOptions::parse(&call.query, &call.user_agent, WriteKind::Create)?;
         let draft = Draft::read(call, headers, body, options.field_validation)?;
         let _definitions = self.definition_lock(call).await;
         self.create_draft(call, &options, draft).await

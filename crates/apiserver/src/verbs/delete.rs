@@ -13,7 +13,7 @@ use crate::admission::Operation;
 use crate::content;
 use crate::engine::{Engine, store_error, text};
 use crate::error::ApiError;
-use crate::options::{DeleteOptions, Propagation, WriteOptions};
+use crate::options::{DeleteOptions, Propagation};
 use crate::stored;
 use crate::verbs::update::{MODIFIED, ends_here};
 use crate::verbs::{Answer, Call};
@@ -40,11 +40,9 @@ impl Engine {
             let old = stored::parse(&entry.value);
             check_preconditions(call, &old, options)?;
             check_deletable(call)?;
-            let write_options =
-                WriteOptions { dry_run: options.dry_run, ..WriteOptions::parse(&call.query, "")? };
             let mut seen = call.resource.serve(old.clone());
             let before = seen.clone();
-            let warnings = self.admit(call, &write_options, Operation::Delete, Some(&before), &mut seen)?;
+            let warnings = self.admit(call, options.dry_run, Operation::Delete, Some(&before), &mut seen)?;
             let next = self.begin_deletion(call, &old, options);
             if next == old && !ends_here(&next) {
                 return Ok(Answer::stored(StatusCode::OK, entry.value).with_warnings(warnings));
@@ -169,20 +167,24 @@ pub(crate) fn delete_options(
 }
 
 fn check_preconditions(call: &Call, old: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
-    let subject = call.resource.subject(call.name());
+    let subject = call.resource.kind_subject(call.name());
     let differs =
         |wanted: &Option<String>, actual: &str| wanted.as_deref().is_some_and(|wanted| wanted != actual);
     let uid = text(old, "/metadata/uid");
     if differs(&options.uid, uid) {
         let wanted = options.uid.as_deref().unwrap_or_default();
-        let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}");
+        let why = format!(
+            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). \
+             The object might have been deleted and then recreated"
+        );
         return Err(ApiError::conflict(subject, why));
     }
     let version = text(old, "/metadata/resourceVersion");
     if differs(&options.resource_version, version) {
         let wanted = options.resource_version.as_deref().unwrap_or_default();
         let why = format!(
-            "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {version}"
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record \
+             ({version}). The object might have been modified"
         );
         return Err(ApiError::conflict(subject, why));
     }

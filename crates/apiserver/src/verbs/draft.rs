@@ -3,11 +3,14 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::content;
-use crate::error::ApiError;
-use crate::options::FieldValidation;
+use crate::engine::text;
+use crate::error::{ApiError, FieldError, Subject};
+use crate::kinds;
+use crate::options::{FieldValidation, NOT_AN_OBJECT, not_registered};
+use crate::registry::split_api_version;
 use crate::schema;
 use crate::verbs::Call;
 
@@ -44,7 +47,9 @@ impl Draft {
         validation: FieldValidation,
     ) -> Result<Self, ApiError> {
         let media_type = content::media_type(headers);
-        let object = content::decode_object(media_type, body)?;
+        let object =
+            content::decode_object(media_type, body).map_err(|error| unrecognized(call, body, error))?;
+        let object = as_object(object).map_err(|error| unrecognized(call, body, error))?;
         let is_json = matches!(media_type, "" | "application/json" | "*/*");
         let duplicates = match is_json && validation != FieldValidation::Ignore {
             true => schema::duplicate_fields(body),
@@ -101,37 +106,100 @@ fn reduce(call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
     }
 }
 
+/// Nobody can tell what the body is: it is shown in part, as kube-apiserver does.
+fn unrecognized(call: &Call, body: &[u8], error: ApiError) -> ApiError {
+    const SHOWN_BYTES_MAX: usize = 30;
+    if error.code != 400 {
+        return error;
+    }
+    let shown = &body[..body.len().min(SHOWN_BYTES_MAX)];
+    let mut summary = match shown.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
+        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if body.len() > SHOWN_BYTES_MAX {
+        summary.push_str(" ...");
+    }
+    let kind = &call.resource.kind;
+    ApiError::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {error} ({summary})"
+    ))
+}
+
+/// A body is an object that says its version and kind in texts, if it says them. Nothing is an empty object.
+fn as_object(body: Value) -> Result<Value, ApiError> {
+    let unreadable =
+        || ApiError::bad_request(format!("couldn't get version/kind; json parse error: {NOT_AN_OBJECT}"));
+    let fields = match body {
+        Value::Null => Map::new(),
+        Value::Object(fields) => fields,
+        _ => return Err(unreadable()),
+    };
+    let readable = |key: &str| fields.get(key).is_none_or(|value| value.is_string() || value.is_null());
+    if !readable("apiVersion") || !readable("kind") {
+        return Err(unreadable());
+    }
+    match fields.get("apiVersion").and_then(Value::as_str) {
+        Some(version) if version.matches('/').count() > 1 => {
+            Err(ApiError::bad_request(format!("unexpected GroupVersion string: {version}")))
+        }
+        _ => Ok(Value::Object(fields)),
+    }
+}
+
 /// The body must be an object of the kind that the path names. What it leaves out is filled in.
 fn check_kind(call: &Call, object: &mut Value) -> Result<(), ApiError> {
-    let Some(fields) = object.as_object_mut() else {
-        return Err(ApiError::bad_request("the body of the request must be a JSON object"));
-    };
     let resource = &call.resource;
     let expected = resource.api_version();
+    let Some(fields) = object.as_object_mut() else {
+        return Err(ApiError::bad_request(NOT_AN_OBJECT));
+    };
     let given = |key: &str| fields.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-    if let Some(api_version) = given("apiVersion")
-        && api_version != expected
-    {
-        return Err(ApiError::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({expected})"
-        )));
-    }
-    if let Some(kind) = given("kind")
-        && kind != &*resource.kind
-    {
-        return Err(ApiError::bad_request(format!(
-            "{kind} in version {:?} cannot be handled as a {}: converting ({expected}, {kind}) to ({expected}, \
-             {}): unknown conversion",
-            resource.version, resource.kind, resource.kind
-        )));
+    let name = fields.get("metadata").map_or("", |metadata| text(metadata, "/name"));
+    let api_version = given("apiVersion").unwrap_or(&expected);
+    let kind = given("kind").unwrap_or(&resource.kind);
+    if kind != &*resource.kind || api_version != expected {
+        return Err(other_kind(call, api_version, kind, name));
     }
     fields.insert("apiVersion".to_owned(), expected.into());
     fields.insert("kind".to_owned(), (&*resource.kind).into());
-    if !fields.get("metadata").is_some_and(Value::is_object) {
-        if fields.get("metadata").is_some_and(|metadata| !metadata.is_null()) {
-            return Err(ApiError::bad_request("metadata must be an object"));
+    match fields.get("metadata") {
+        Some(metadata) if !metadata.is_null() => Ok(()),
+        _ => {
+            fields.insert("metadata".to_owned(), Value::Object(Map::new()));
+            Ok(())
         }
-        fields.insert("metadata".to_owned(), serde_json::json!({}));
     }
-    Ok(())
+}
+
+/// What Kubernetes says about an object that is not of the kind of the path: it depends on whether it
+/// knows the kind, and on whether one could become the other.
+fn other_kind(call: &Call, api_version: &str, kind: &str, name: &str) -> ApiError {
+    let resource = &call.resource;
+    let expected = resource.api_version();
+    let (group, version) = split_api_version(api_version);
+    let single = kind.strip_suffix("List").unwrap_or(kind);
+    let known = kinds::find(group, version, single).is_some() || (group.is_empty() && kind == "Status");
+    if resource.custom.is_some() && kind != &*resource.kind {
+        let error = FieldError::invalid("kind", kind, format!("must be {}", resource.kind));
+        let subject = Subject { group, resource: kind, name };
+        return ApiError::invalid(subject, &[error]);
+    }
+    if resource.custom.is_some() || known && kind == &*resource.kind {
+        return ApiError::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({expected})"
+        ));
+    }
+    let why = match known {
+        true => {
+            let package = resource.group.split('.').next().filter(|word| !word.is_empty()).unwrap_or("core");
+            format!("converting ({version}.{kind}) to ({package}.{}): unknown conversion", resource.kind)
+        }
+        false => not_registered(kind, api_version),
+    };
+    ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {}: {why}",
+        resource.kind
+    ))
 }

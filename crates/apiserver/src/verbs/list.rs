@@ -12,7 +12,7 @@ use crate::body::Body;
 use crate::content::{Language, Shape};
 use crate::engine::Engine;
 use crate::error::ApiError;
-use crate::options::Start;
+use crate::options::{Start, check_list_options};
 use crate::stored;
 use crate::verbs::continuation::Continuation;
 use crate::verbs::selection::Selection;
@@ -36,6 +36,7 @@ struct Listed {
 impl Engine {
     /// Lists the collection.
     pub fn list(&self, call: &Call) -> Result<Answer, ApiError> {
+        check_list_options(&call.query, false)?;
         let selection = Selection::parse(call)?;
         let listed = self.read_page(call, &selection)?;
         let mut metadata = json!({ "resourceVersion": listed.revision.to_string() });
@@ -84,26 +85,10 @@ impl Engine {
     /// The revision that the request insists on, if it does.
     fn list_revision(&self, call: &Call) -> Result<Option<Revision>, ApiError> {
         let start = Start::parse(&call.query)?;
-        let exact = match call.query.get("resourceVersionMatch") {
-            None | Some("NotOlderThan") => false,
-            Some("Exact") => true,
-            Some(other) => {
-                return Err(ApiError::bad_request(format!(
-                    "resourceVersionMatch: Unsupported value: {other:?}: supported values: \"Exact\", \"NotOlderThan\""
-                )));
-            }
-        };
+        let exact = call.query.get("resourceVersionMatch") == Some("Exact");
         match (start, exact) {
             (Start::At(revision), _) if revision > self.store.revision() => Err(self.too_large(revision)),
             (Start::At(revision), true) => Ok(Some(revision)),
-            (Start::Any, true) => Err(ApiError::bad_request(
-                "resourceVersionMatch: Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
-            )),
-            (Start::Newest, _) if call.query.get("resourceVersionMatch").is_some() => {
-                Err(ApiError::bad_request(
-                    "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
-                ))
-            }
             _ => Ok(None),
         }
     }

@@ -7,37 +7,41 @@ use serde_json::Value;
 use crate::content;
 use crate::engine::{Engine, text};
 use crate::error::{ApiError, FieldError, Subject};
-use crate::options::WriteOptions;
+use crate::options::{WriteKind, WriteOptions};
 use crate::patch;
+use crate::registry::split_api_version;
 use crate::verbs::draft::Draft;
+use crate::verbs::update::check_name;
 use crate::verbs::{Answer, Call};
 
 impl Engine {
     /// Changes the object as the patch in the body says.
     pub async fn patch(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
-        let options = WriteOptions::parse(&call.query, &call.user_agent)?;
         let media_type = content::media_type(headers);
+        let kind = match media_type {
+            "application/apply-patch+yaml" => WriteKind::Apply,
+            _ => WriteKind::Patch,
+        };
+        let options = WriteOptions::parse(&call.query, &call.user_agent, kind)?;
         let _definitions = self.definition_lock(call).await;
-        if media_type == "application/apply-patch+yaml" {
+        if kind == WriteKind::Apply {
             return self.apply(body, call, &options).await;
         }
-        if options.force {
-            let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
-            let subject = Subject { group: "meta.k8s.io", resource: "PatchOptions", name: "" };
-            return Err(ApiError::invalid(subject, &[error]));
-        }
-        let patch = content::decode_json(body)?;
-        let patched = |old: &Value| apply_patch(media_type, call, old, &patch);
-        self.change(call, &options, |old| Draft::from_value(call, patched(old)?, options.field_validation))
-            .await
+        check_media_type(media_type, call)?;
+        let patch = serde_json::from_slice(body)
+            .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
+        self.change(call, &options, |old| {
+            let patched = apply_patch(media_type, call, old, &patch)?;
+            let draft = Draft::from_value(call, patched.clone(), options.field_validation)
+                .map_err(|error| unfit(call, &patched, error))?;
+            check_name(call, &draft.object)?;
+            check_uid(call, old, &draft.object)?;
+            Ok(draft)
+        })
+        .await
     }
 
     async fn apply(&self, body: &Bytes, call: &Call, options: &WriteOptions) -> Result<Answer, ApiError> {
-        if !options.manager_given {
-            let error = FieldError::required("fieldManager", "is required for apply patch");
-            let subject = Subject { group: "meta.k8s.io", resource: "PatchOptions", name: "" };
-            return Err(ApiError::invalid(subject, &[error]));
-        }
         let draft = Draft::applied(call, content::decode_yaml(body)?, options.field_validation)?;
         check_applied(call, &draft.object)?;
         let exists = self.store.get(&call.resource.table, &call.key()).is_some();
@@ -58,10 +62,49 @@ fn apply_patch(media_type: &str, call: &Call, old: &Value, body: &Value) -> Resu
     match media_type {
         "application/json-patch+json" => patch::json_patch(old, body),
         "application/merge-patch+json" => patch::merge_patch(old, body),
-        "application/strategic-merge-patch+json" if call.resource.custom.is_none() => {
-            patch::strategic_merge(old, body, &call.resource.schema)
-        }
-        other => {
+        _ => patch::strategic_merge(old, body, &call.resource.schema),
+    }
+}
+
+/// What a patch made of the object is no object of its kind any more.
+fn unfit(call: &Call, patched: &Value, error: ApiError) -> ApiError {
+    if call.resource.custom.is_some() && !error.message.contains(" cannot be handled as a ") {
+        return unfit_custom(call, patched, error);
+    }
+    let fault =
+        error.message.split_once(" cannot be handled as a ").and_then(|(_, rest)| rest.split_once(": "));
+    let fault = fault.map_or(error.message.as_str(), |(_, fault)| fault);
+    let nobody = Subject { group: "", resource: "", name: "" };
+    ApiError::invalid(nobody, &[FieldError::invalid("patch", patched.to_string(), fault)])
+}
+
+fn unfit_custom(call: &Call, patched: &Value, error: ApiError) -> ApiError {
+    let expected = call.resource.api_version();
+    let api_version = text(patched, "/apiVersion");
+    if error.code != 400 || api_version == expected {
+        return error;
+    }
+    let fault = FieldError::invalid("apiVersion", api_version, format!("must be {expected}"));
+    let (group, _) = split_api_version(api_version);
+    let subject = Subject { group, resource: &call.resource.kind, name: call.name() };
+    ApiError::invalid(subject, &[fault])
+}
+
+/// A patch that names another uid is a mistake and not, as in an update, a precondition.
+fn check_uid(call: &Call, old: &Value, object: &Value) -> Result<(), ApiError> {
+    let uid = text(object, "/metadata/uid");
+    if uid.is_empty() || uid == text(old, "/metadata/uid") {
+        return Ok(());
+    }
+    let error = FieldError::invalid("metadata.uid", uid, "field is immutable");
+    Err(ApiError::invalid(call.resource.kind_subject(call.name()), &[error]))
+}
+
+fn check_media_type(media_type: &str, call: &Call) -> Result<(), ApiError> {
+    match media_type {
+        "application/json-patch+json" | "application/merge-patch+json" => Ok(()),
+        "application/strategic-merge-patch+json" if call.resource.custom.is_none() => Ok(()),
+        _ => {
             let accepted = match call.resource.custom {
                 None => {
                     "application/json-patch+json, application/merge-patch+json, \
@@ -73,7 +116,7 @@ fn apply_patch(media_type: &str, call: &Call, old: &Value, body: &Value) -> Resu
             };
             Err(ApiError::unsupported_media_type(format!(
                 "the body of the request was in an unknown format - accepted media types include: \
-                 {accepted} (got {other:?})"
+                 {accepted}"
             )))
         }
     }

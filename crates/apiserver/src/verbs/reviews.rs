@@ -20,7 +20,10 @@ impl Engine {
         body: &Bytes,
         call: &Call,
     ) -> Result<Answer, ApiError> {
-        if *method != Method::POST || call.name.is_some() {
+        if call.name.is_some() {
+            return Err(ApiError::no_such_path());
+        }
+        if *method != Method::POST {
             return Err(ApiError::method_not_allowed());
         }
         let draft = Draft::read(call, headers, body, FieldValidation::Ignore)?;

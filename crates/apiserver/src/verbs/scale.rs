@@ -10,13 +10,12 @@ use crate::crd::{ScalePaths, read_scale, write_scale};
 use crate::engine::{Engine, text};
 use crate::error::ApiError;
 use crate::kinds;
-use crate::options::{DeleteOptions, WriteOptions};
+use crate::options::{DeleteOptions, WriteKind, WriteOptions};
 use crate::patch;
+use crate::request::Query;
 use crate::stored;
 use crate::verbs::draft::{Draft, Ownership};
 use crate::verbs::{Answer, Call};
-
-const APPLY: &str = "application/apply-patch+yaml";
 
 impl Engine {
     /// Reads or changes how many replicas an object asks for.
@@ -28,20 +27,23 @@ impl Engine {
         call: &Call,
     ) -> Result<Answer, ApiError> {
         let paths = scale_paths(call).ok_or_else(ApiError::no_such_path)?;
-        let options = WriteOptions::parse(&call.query, &call.user_agent)?;
         let media_type = content::media_type(headers);
         if *method == Method::GET {
             let entry = self.read(&call.resource, &call.key(), call.name())?;
             let object = call.resource.serve(stored::parse(&entry.value));
             return Ok(Answer::document(StatusCode::OK, read_scale(&object, &paths)?));
         }
-        let change = |old: &Value| match (method, media_type) {
-            (&Method::PATCH, APPLY) => self.applied_scale(call, &options, &paths, old, body),
-            (&Method::PUT, _) => scaled(old, &content::decode_object(media_type, body)?, &paths),
-            (&Method::PATCH, _) => {
-                scaled(old, &patched_scale(media_type, &read_scale(old, &paths)?, body)?, &paths)
-            }
-            _ => Err(ApiError::method_not_allowed()),
+        let kind = match (method, media_type) {
+            (&Method::PUT, _) => WriteKind::Update,
+            (&Method::PATCH, "application/apply-patch+yaml") => WriteKind::Apply,
+            (&Method::PATCH, _) => WriteKind::Patch,
+            _ => return Err(ApiError::method_not_allowed()),
+        };
+        let options = WriteOptions::parse(&call.query, &call.user_agent, kind)?;
+        let change = |old: &Value| match kind {
+            WriteKind::Apply => self.applied_scale(call, &options, &paths, old, body),
+            WriteKind::Update => scaled(old, &content::decode_object(media_type, body)?, &paths),
+            _ => scaled(old, &patched_scale(media_type, &read_scale(old, &paths)?, body)?, &paths),
         };
         let answer = self.change(call, &options, change).await?;
         answer.try_map_object(|object| read_scale(&call.resource.serve(object), &paths))
@@ -80,7 +82,9 @@ impl Engine {
     /// Deletes a pod on behalf of an Eviction.
     pub async fn evict(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
         let eviction = content::decode_object(content::media_type(headers), body)?;
-        let options = DeleteOptions::parse(&eviction["deleteOptions"], &call.query)?;
+        let write = WriteOptions::parse(&call.query, &call.user_agent, WriteKind::Create)?;
+        let options = DeleteOptions::parse(&eviction["deleteOptions"], &Query::default())?;
+        let options = DeleteOptions { dry_run: options.dry_run || write.dry_run, ..options };
         self.delete_with(&Call { subresource: None, ..call.clone() }, &options).await?;
         let status =
             json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
@@ -94,7 +98,7 @@ impl Engine {
         if node.is_empty() {
             return Err(ApiError::bad_request("the binding names no target node"));
         }
-        let options = WriteOptions::parse(&call.query, &call.user_agent)?;
+        let options = WriteOptions::parse(&call.query, &call.user_agent, WriteKind::Create)?;
         let whole = Call { subresource: None, ..call.clone() };
         self.change(&whole, &options, |old| {
             let current = text(old, "/spec/nodeName");

@@ -41,9 +41,13 @@ impl Engine {
         if call.name.is_some() {
             object["metadata"]["name"] = call.name().into();
         }
+        if mode != Ownership::Apply {
+            // Who owns the fields of a new object is for the server to say.
+            metadata_of(&mut object).remove("managedFields");
+        }
         self.stamp_new(call, &mut object);
         fill_in(call, &mut object, None);
-        warnings.extend(self.admit(call, options, Operation::Create, None, &mut object)?);
+        warnings.extend(self.admit(call, options.dry_run, Operation::Create, None, &mut object)?);
         // What the server itself fills in from here on is owned by nobody.
         if mode == Ownership::Update {
             apply::track_update(None, &mut object, &ownership);
@@ -69,13 +73,16 @@ impl Engine {
         check_preconditions(call, old, &object)?;
         let api_version = call.resource.api_version();
         let ownership = self.ownership(call, options, &api_version);
+        if !metadata::has_readable_owners(&object["metadata"]) {
+            keep(&mut object["metadata"], &old["metadata"], "managedFields");
+        }
         if mode == Ownership::Apply {
             object = apply::server_side_apply(Some(old), &object, options.force, &ownership)?;
         }
         metadata::match_namespace(metadata_of(&mut object), call.namespace.as_deref().unwrap_or_default())?;
         keep_server_set(old, &mut object);
         fill_in(call, &mut object, Some(old));
-        warnings.extend(self.admit(call, options, Operation::Update, Some(old), &mut object)?);
+        warnings.extend(self.admit(call, options.dry_run, Operation::Update, Some(old), &mut object)?);
         if mode == Ownership::Update {
             apply::track_update(Some(old), &mut object, &ownership);
         }
@@ -128,7 +135,7 @@ impl Engine {
     pub fn admit(
         &self,
         call: &Call,
-        options: &WriteOptions,
+        dry_run: bool,
         operation: Operation,
         old: Option<&Value>,
         object: &mut Value,
@@ -141,7 +148,7 @@ impl Engine {
             kind: &call.resource.kind,
             subresource: call.part(),
             old,
-            dry_run: options.dry_run,
+            dry_run,
             identity: &call.identity,
         };
         (self.admission)(&attributes, object)

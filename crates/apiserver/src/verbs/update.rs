@@ -8,7 +8,7 @@ use store::{Change, Expect, Write, WriteError};
 
 use crate::engine::{Engine, store_error, text};
 use crate::error::{ApiError, FieldError};
-use crate::options::WriteOptions;
+use crate::options::{WriteKind, WriteOptions};
 use crate::stored;
 use crate::verbs::draft::Draft;
 use crate::verbs::{Answer, Call};
@@ -23,15 +23,9 @@ pub(crate) const MODIFIED: &str =
 impl Engine {
     /// Replaces the object by the one in the body.
     pub async fn update(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
-        let options = WriteOptions::parse(&call.query, &call.user_agent)?;
+        let options = WriteOptions::parse(&call.query, &call.user_agent, WriteKind::Update)?;
         let draft = Draft::read(call, headers, body, options.field_validation)?;
-        let name = text(&draft.object, "/metadata/name");
-        if !name.is_empty() && name != call.name() {
-            return Err(ApiError::bad_request(format!(
-                "the name of the object ({name}) does not match the name on the URL ({})",
-                call.name()
-            )));
-        }
+        check_name(call, &draft.object)?;
         check_pinned(call, &draft.object)?;
         let _definitions = self.definition_lock(call).await;
         self.change(call, &options, |_| Ok(draft.clone())).await
@@ -103,6 +97,20 @@ fn check_pinned(call: &Call, object: &Value) -> Result<(), ApiError> {
     }
     let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
     Err(ApiError::invalid(call.resource.subject(call.name()), &[error]))
+}
+
+/// An object of the body has to be the one of the path.
+pub(crate) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {
+    let (name, wanted) = (text(object, "/metadata/name"), call.name());
+    match name {
+        _ if name == wanted => Ok(()),
+        "" => Err(ApiError::bad_request(format!(
+            "the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
+        ))),
+        _ => Err(ApiError::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({wanted})"
+        ))),
+    }
 }
 
 /// Whether an object that is being deleted has nothing left that keeps it: no finalizers, no grace

@@ -14,7 +14,7 @@ use crate::body::Body;
 use crate::content::Shape;
 use crate::engine::Engine;
 use crate::error::ApiError;
-use crate::options::Start;
+use crate::options::{Start, check_list_options};
 use crate::stored;
 use crate::verbs::selection::Selection;
 use crate::verbs::shapes::include_object;
@@ -47,6 +47,7 @@ struct Running {
 impl Engine {
     /// Starts a watch.
     pub fn watch(self: &Arc<Self>, call: Call) -> Result<Answer, ApiError> {
+        check_list_options(&call.query, true)?;
         let selection = Selection::parse(&call)?;
         let timeout = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
         let timeout = timeout.filter(|seconds| *seconds > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
@@ -92,15 +93,6 @@ impl Engine {
         let start = Start::parse(&call.query)?;
         let initial_wanted =
             call.query.get("sendInitialEvents").map(|_| call.query.flag("sendInitialEvents"));
-        let matching = call.query.get("resourceVersionMatch");
-        if initial_wanted.is_some() != matching.is_some()
-            || matching.is_some_and(|word| word != "NotOlderThan")
-        {
-            return Err(ApiError::unprocessable(
-                "resourceVersionMatch: Forbidden: sendInitialEvents requires resourceVersionMatch=NotOlderThan, \
-                 and a watch takes resourceVersionMatch only with sendInitialEvents",
-            ));
-        }
         match (start, initial_wanted) {
             (Start::At(revision), _) if revision > self.store.revision() => Err(self.too_large(revision)),
             (Start::At(revision), None | Some(false)) => Ok((Vec::new(), revision)),
