@@ -1,0 +1,98 @@
+//! Patches that cannot be applied, as a whole or from the middle on: nothing of them is written.
+
+use expect_test::expect_file;
+use serde_json::{Value, json};
+
+use crate::client::{Ask, Server};
+use crate::table::Table;
+
+const MAPS: &str = "/api/v1/namespaces/patches/configmaps";
+
+fn object(name: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": name, "labels": { "a": "b" } }, "data": { "one": "1" } })
+}
+
+#[tokio::test]
+async fn json_patches() {
+    let server = Server::with_namespace("patches").await;
+    let mut table = Table::new(&server).guarding(MAPS, object("j"));
+    let path = format!("{MAPS}/j");
+    let patch = |body: Value| Ask::patch("json", &path, body);
+    let good = json!({ "op": "add", "path": "/data/two", "value": "2" });
+    let then = |bad: Value| patch(json!([good.clone(), bad]));
+    table.ask(Ask::patch("json", &path, "[")).await;
+    table.ask(patch(json!({}))).await;
+    table.ask(patch(json!(["x"]))).await;
+    table.ask(then(json!({ "op": "guess", "path": "/data/a" }))).await;
+    table.ask(then(json!({ "op": "remove", "path": "/data/lost" }))).await;
+    table.ask(then(json!({ "op": "replace", "path": "/data/lost", "value": "x" }))).await;
+    table.ask(then(json!({ "op": "test", "path": "/data/one", "value": "2" }))).await;
+    table.ask(then(json!({ "op": "test", "path": "/data/lost", "value": "2" }))).await;
+    table.ask(then(json!({ "op": "add", "path": "/lost/deep", "value": 1 }))).await;
+    table.ask(then(json!({ "op": "add", "path": "no-slash", "value": 1 }))).await;
+    table.ask(then(json!({ "op": "add", "path": "/data/x" }))).await;
+    table.ask(then(json!({ "op": "add", "value": "x" }))).await;
+    table.ask(then(json!({ "op": "move", "path": "/data/x", "from": "/data/lost" }))).await;
+    table.ask(then(json!({ "op": "copy", "path": "/data/x" }))).await;
+    table.ask(then(json!({ "op": "replace", "path": "/data", "value": "text" }))).await;
+    table.ask(then(json!({ "op": "remove", "path": "/metadata" }))).await;
+    table.ask(then(json!({ "op": "replace", "path": "/kind", "value": "Secret" }))).await;
+    table.ask(then(json!({ "op": "replace", "path": "/metadata/name", "value": "q" }))).await;
+    table.ask(then(json!({ "op": "replace", "path": "/metadata/uid", "value": "q" }))).await;
+    table.ask(then(json!({ "op": "replace", "path": "/metadata/resourceVersion", "value": "1" }))).await;
+    table.ask(then(json!({ "op": "add", "path": "/metadata/labels/x", "value": "a b" }))).await;
+    let many: Vec<Value> = std::iter::repeat_n(good.clone(), 10_001).collect();
+    table.ask(patch(many.into())).await;
+    table.ask(Ask::patch("json", &format!("{MAPS}/lost"), json!([good]))).await;
+    table.is(expect_file!["answers/patches-json-patches.txt"]);
+}
+
+#[tokio::test]
+async fn merge_patches() {
+    let server = Server::with_namespace("patches").await;
+    let mut table = Table::new(&server).guarding(MAPS, object("m"));
+    let path = format!("{MAPS}/m");
+    server.renew(MAPS, json!({ "metadata": { "name": "m" } })).await;
+    for kind in ["merge", "strategic-merge"] {
+        let patch = |body: &str| Ask::patch(kind, &path, body);
+        for body in ["", "{", "[]", "\"x\"", "7"] {
+            let answer = server.ask(patch(body)).await;
+            assert!(answer.code == 400 || answer.code == 422, "{kind} {body}: {}", answer.text);
+        }
+    }
+    let patch = |body: Value| Ask::merge(&path, body);
+    table.ask(patch(json!({ "data": { "two": "2", "three": 3 } }))).await;
+    table.ask(patch(json!({ "data": ["x"] }))).await;
+    table.ask(patch(json!({ "kind": "Secret" }))).await;
+    table.ask(patch(json!({ "apiVersion": "v2" }))).await;
+    table.ask(patch(json!({ "metadata": { "name": "q" } }))).await;
+    table.ask(patch(json!({ "metadata": { "namespace": "q" } }))).await;
+    table.ask(patch(json!({ "metadata": { "uid": "q" } }))).await;
+    table.ask(patch(json!({ "metadata": { "resourceVersion": "1" }, "data": { "x": "y" } }))).await;
+    table.ask(patch(json!({ "metadata": { "labels": { "a b": "c" } } }))).await;
+    table.ask(patch(json!({ "metadata": null }))).await;
+    table.ask(patch(json!({ "data": { "bad/key": "x" } }))).await;
+    let strict = Ask::merge(&format!("{path}?fieldValidation=Strict"), json!({ "datta": {} }));
+    table.ask(strict).await;
+    let warn = Ask::merge(&format!("{path}?dryRun=All"), json!({ "datta": {} }));
+    table.ask(warn).await;
+    table.ask(Ask::merge(&format!("{MAPS}/lost"), json!({}))).await;
+    table.ask(Ask::merge(MAPS, json!({}))).await;
+    table.is(expect_file!["answers/patches-merge-patches.txt"]);
+}
+
+#[tokio::test]
+async fn strategic_patches() {
+    let server = Server::with_namespace("patches").await;
+    let mut table = Table::new(&server).guarding(MAPS, object("s"));
+    let path = format!("{MAPS}/s");
+    let patch = |body: Value| Ask::patch("strategic-merge", &path, body);
+    table.ask(patch(json!({ "$patch": "guess" }))).await;
+    table.ask(patch(json!({ "metadata": { "ownerReferences": [{ "name": "x" }] } }))).await;
+    table.ask(patch(json!({ "metadata": { "finalizers": "x" } }))).await;
+    table.ask(patch(json!({ "metadata": { "$retainKeys": "x" } }))).await;
+    table.ask(patch(json!({ "data": { "two": "2", "three": 3 } }))).await;
+    table.ask(patch(json!({ "metadata": { "name": "q" } }))).await;
+    table.is(expect_file!["answers/patches-strategic-patches.txt"]);
+}
