@@ -59,6 +59,8 @@ struct State {
     dependents: HashMap<String, BTreeSet<Place>>,
     /// Namespaces that are being emptied: each removal inside is a reason to look again.
     terminating: HashSet<String>,
+    /// Definitions that are being deleted: nothing is added to their kinds.
+    ending_definitions: HashSet<String>,
 }
 
 impl Housekeeping {
@@ -87,6 +89,18 @@ impl Housekeeping {
         })
     }
 
+    /// Whether the definition of this name is being deleted.
+    pub fn is_ending(&self, definition: &str) -> bool {
+        self.with(|state| state.ending_definitions.contains(definition))
+    }
+
+    fn note_ending(&self, definition: &str, ending: bool) {
+        self.with(|state| match ending {
+            true => state.ending_definitions.insert(definition.to_owned()),
+            false => state.ending_definitions.remove(definition),
+        });
+    }
+
     fn dependents(&self, uid: &str) -> Vec<Place> {
         self.with(|state| state.dependents.get(uid).map(|places| places.iter().cloned().collect()))
             .unwrap_or_default()
@@ -101,6 +115,8 @@ impl Engine {
         match &*resource.table {
             "/namespaces" => self.housekeeping.enqueue(Chore::Namespace(name.to_owned())),
             definitions::TABLE => {
+                let ending = new.is_some_and(|new| !new["metadata"]["deletionTimestamp"].is_null());
+                self.housekeeping.note_ending(name, ending);
                 self.follow_definition(name, new);
                 self.housekeeping.enqueue(Chore::Definition(name.to_owned()));
             }
@@ -130,7 +146,11 @@ impl Engine {
     fn recall_entry(&self, resource: &Resource, entry: &store::Entry) {
         match &*resource.table {
             "/namespaces" => self.housekeeping.enqueue(Chore::Namespace(entry.key.to_string())),
-            definitions::TABLE => self.housekeeping.enqueue(Chore::Definition(entry.key.to_string())),
+            definitions::TABLE => {
+                let ending = stored::outline(&entry.value).metadata.deletion_timestamp.is_some();
+                self.housekeeping.note_ending(&entry.key, ending);
+                self.housekeeping.enqueue(Chore::Definition(entry.key.to_string()));
+            }
             _ => {}
         }
         // Most objects have neither; looking for the words is cheaper than reading them.

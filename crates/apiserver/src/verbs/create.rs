@@ -31,7 +31,8 @@ impl Engine {
         options: &WriteOptions,
         draft: Draft,
     ) -> Result<Answer, ApiError> {
-        self.check_namespace(call)?;
+        self.check_namespace(call, text(&draft.object, "/metadata/name"))?;
+        self.check_definition(call, text(&draft.object, "/metadata/name"))?;
         let generated = text(&draft.object, "/metadata/name").is_empty();
         for attempt in 1.. {
             let (object, warnings) = self.settle_new(call, options, draft.clone())?;
@@ -70,7 +71,7 @@ impl Engine {
     }
 
     /// Things can be made only in a namespace that is there and not on its way out.
-    fn check_namespace(&self, call: &Call) -> Result<(), ApiError> {
+    fn check_namespace(&self, call: &Call, name: &str) -> Result<(), ApiError> {
         let Some(namespace) = call.namespace.as_deref() else { return Ok(()) };
         let subject = Subject { group: "", resource: "namespaces", name: namespace };
         let entry = self.store.get("/namespaces", namespace).ok_or_else(|| ApiError::not_found(subject))?;
@@ -79,12 +80,24 @@ impl Engine {
         }
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
-        let mut error = ApiError::forbidden(call.resource.subject(call.name()), why);
+        let mut error = ApiError::forbidden(call.resource.subject(name), why);
         error.details["causes"] = serde_json::json!([{
             "reason": "NamespaceTerminating",
             "message": format!("namespace {namespace} is being terminated"),
             "field": "metadata.namespace",
         }]);
         Err(error)
+    }
+
+    /// Nothing is added to a kind that is on its way out.
+    fn check_definition(&self, call: &Call, name: &str) -> Result<(), ApiError> {
+        let definition = call.resource.custom.as_ref();
+        match definition.is_some_and(|definition| self.housekeeping.is_ending(&definition.name)) {
+            true => {
+                let why = "create not allowed while custom resource definition is terminating";
+                Err(ApiError::forbidden(call.resource.subject(name), why))
+            }
+            false => Ok(()),
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::apply::{WriteContext, managed_fields_after_scale, managed_fields_of_s
 use crate::content;
 use crate::crd::{ScalePaths, read_scale, write_scale};
 use crate::engine::{Engine, text};
-use crate::error::ApiError;
+use crate::error::{ApiError, Subject};
 use crate::kinds;
 use crate::options::{DeleteOptions, WriteKind, WriteOptions};
 use crate::patch;
@@ -99,15 +99,14 @@ impl Engine {
             return Err(ApiError::bad_request("the binding names no target node"));
         }
         let options = WriteOptions::parse(&call.query, &call.user_agent, WriteKind::Create)?;
-        let whole = Call { subresource: None, ..call.clone() };
-        self.change(&whole, &options, |old| {
-            let current = text(old, "/spec/nodeName");
-            if !current.is_empty() && current != node {
-                let why = format!("pod {} is already assigned to node {current:?}", call.name());
-                return Err(ApiError::conflict(call.resource.subject(call.name()), why));
+        self.change(call, &options, |old| {
+            if let Some(why) = not_bindable(old) {
+                let subject = Subject { group: "", resource: "pods/binding", name: call.name() };
+                return Err(ApiError::conflict(subject, why));
             }
             let mut object = old.clone();
             object["spec"]["nodeName"] = node.as_str().into();
+            set_scheduled(&mut object, &self.timestamp());
             Ok(Draft::changed(object))
         })
         .await?;
@@ -115,6 +114,27 @@ impl Engine {
             json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
         Ok(Answer::document(StatusCode::CREATED, status))
     }
+}
+
+/// Why a pod cannot be put on a node.
+fn not_bindable(pod: &Value) -> Option<String> {
+    let (name, node) = (text(pod, "/metadata/name"), text(pod, "/spec/nodeName"));
+    if pod["metadata"]["deletionTimestamp"].is_string() {
+        return Some(format!("pod {name} is being deleted, cannot be assigned to a host"));
+    }
+    if !node.is_empty() {
+        return Some(format!("pod {name} is already assigned to node {node:?}"));
+    }
+    let gated = pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
+    gated.then(|| format!("pod {name} has non-empty .spec.schedulingGates"))
+}
+
+fn set_scheduled(pod: &mut Value, now: &str) {
+    let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let mut conditions: Vec<Value> =
+        conditions.into_iter().filter(|one| one["type"] != "PodScheduled").collect();
+    conditions.push(json!({ "type": "PodScheduled", "status": "True", "lastTransitionTime": now }));
+    pod["status"]["conditions"] = conditions.into();
 }
 
 fn scale_paths(call: &Call) -> Option<ScalePaths> {
