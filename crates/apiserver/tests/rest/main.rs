@@ -3,8 +3,12 @@
 mod bodies;
 mod client;
 mod custom;
+mod definitions;
+mod life;
 mod metadata;
+mod namespaces;
 mod options;
+mod owners;
 mod patches;
 mod paths;
 mod table;
