@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::gotext::quoted;
+
 mod field;
 pub use field::{FieldError, FieldErrorKind};
 
