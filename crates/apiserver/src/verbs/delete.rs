@@ -69,7 +69,9 @@ impl Engine {
         let payload = stored::payload(next);
         let mut bytes = Bytes::from(next.to_string());
         if !options.dry_run {
-            let change = if gone { Change::Delete(payload.clone()) } else { Change::Put(payload.clone()) };
+            // Watchers are shown what was there last, not the marks of a deletion that nobody waited for.
+            let change =
+                if gone { Change::Delete(stored::payload(old)) } else { Change::Put(payload.clone()) };
             let expect = Expect::Revision(entry.revision);
             let write = Write { table: call.resource.table.clone(), key: entry.key.clone(), expect, change };
             let revision = self.store.write(write).await?;

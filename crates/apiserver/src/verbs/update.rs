@@ -26,9 +26,12 @@ impl Engine {
         let options = WriteOptions::parse(&call.query, &call.user_agent, WriteKind::Update)?;
         let draft = Draft::read(call, headers, body, options.field_validation)?;
         check_name(call, &draft.object)?;
-        check_pinned(call, &draft.object)?;
         let _definitions = self.definition_lock(call).await;
-        self.change(call, &options, |_| Ok(draft.clone())).await
+        self.change(call, &options, |_| {
+            check_pinned(call, &draft.object)?;
+            Ok(draft.clone())
+        })
+        .await
     }
 
     /// Changes an existing object. `compute` gets the newest state in the served version and may run
@@ -73,7 +76,7 @@ impl Engine {
             return Ok(Bytes::from(object.to_string()));
         }
         let gone = ends_here(object);
-        let change = if gone { Change::Delete(payload.clone()) } else { Change::Put(payload.clone()) };
+        let change = if gone { Change::Delete(stored::payload(old)) } else { Change::Put(payload.clone()) };
         let expect = Expect::Revision(entry.revision);
         let write = Write { table: call.resource.table.clone(), key: entry.key.clone(), expect, change };
         match self.store.write(write).await {
