@@ -6,6 +6,7 @@ mod custom;
 mod definitions;
 mod life;
 mod metadata;
+mod model;
 mod namespaces;
 mod options;
 mod owners;
