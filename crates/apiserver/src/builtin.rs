@@ -6,10 +6,9 @@ mod fill;
 mod prepare;
 mod validate;
 
-pub use defaults::{allocate_service, apply_defaults, needs_cluster_ip};
+pub use defaults::{allocate_service, apply_defaults};
 pub use prepare::{
-    has_generation, has_status, is_new_generation, prepare_for_create, prepare_for_status_update,
-    prepare_for_update,
+    has_generation, is_new_generation, prepare_for_create, prepare_for_status_update, prepare_for_update,
 };
 pub use validate::validate;
 

@@ -16,8 +16,8 @@ mod structural;
 #[cfg(test)]
 mod tests;
 
-pub use kind::{CompileError, CustomKind, CustomVersion, Names, PrinterColumn, compile};
-pub use scale::{ScalePaths, Selector, read_scale, write_scale};
+pub use kind::{CustomKind, CustomVersion, compile};
+pub use scale::{ScalePaths, read_scale, write_scale};
 pub use spec::validate_crd;
 pub use status::{accept_names, establish, unknown_format_warnings};
 

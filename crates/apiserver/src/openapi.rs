@@ -13,7 +13,7 @@ mod v2;
 mod v3;
 
 pub use gnostic::swagger_protobuf;
-pub use published::{Published, PublishedSubresource, SchemaSource};
+pub use published::Published;
 pub use v2::swagger;
 
 /// Everything published in one group version.

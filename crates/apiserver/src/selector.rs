@@ -94,11 +94,6 @@ impl LabelSelector {
         self.requirements.is_empty() && !self.nothing
     }
 
-    /// The single comparisons, sorted by key.
-    pub fn requirements(&self) -> &[Requirement] {
-        &self.requirements
-    }
-
     /// Whether labels match; `lookup` gives the value of a key.
     pub fn matches<Text: AsRef<str>>(&self, lookup: impl Fn(&str) -> Option<Text>) -> bool {
         !self.nothing
@@ -106,11 +101,6 @@ impl LabelSelector {
                 .requirements
                 .iter()
                 .all(|requirement| requirement.holds(lookup(&requirement.key).as_ref().map(AsRef::as_ref)))
-    }
-
-    /// Whether an object's labels match.
-    pub fn matches_object(&self, object: &Value) -> bool {
-        self.matches_labels(&object["metadata"]["labels"])
     }
 
     /// Whether a map of labels matches.

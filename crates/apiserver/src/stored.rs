@@ -54,10 +54,7 @@ pub fn parse(bytes: &[u8]) -> Value {
 
 /// The few facts of an object's metadata that housekeeping asks for, read without the rest.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Outline {
-    /// apiVersion and kind are needed to name the object to others.
-    pub kind: String,
     /// The facts.
     pub metadata: OutlineMetadata,
 }

@@ -21,7 +21,6 @@ mod scaling;
 mod storage;
 mod workload;
 
-pub use age::human_duration;
 use custom::CustomColumn;
 use object::Object;
 
@@ -80,11 +79,6 @@ impl Printer {
     pub fn custom(additional: &Value) -> Self {
         let (columns, cells) = custom::columns(additional);
         Self { columns, cells: Cells::Custom(cells) }
-    }
-
-    /// The columns of every row.
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
     }
 
     /// One object as a row.

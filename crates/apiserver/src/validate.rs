@@ -13,7 +13,7 @@ mod outcome;
 mod pattern;
 mod scalar;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod walk;
 
 pub(crate) use formats::is_known as is_known_format;
@@ -22,27 +22,8 @@ pub(crate) use pattern::fault as pattern_fault;
 /// Values and schemas nest no deeper than this; the JSON reader stops earlier.
 pub(crate) const DEPTH_MAX: usize = 150;
 
-/// Everything that is wrong with a value: its schema, the resources embedded in it, its list types.
-/// `path` goes before every field and is empty at the root of an object.
-pub fn validate(value: &Value, schema: &Schema, path: &str) -> Vec<FieldError> {
-    let mut errors = validate_schema(value, None, schema, path);
-    errors.extend(validate_embedded(value, schema, path));
-    errors.extend(validate_lists(value, schema, path));
-    errors
-}
-
-/// Everything that is wrong with a new value of an object that was stored before. What was wrong already
-/// and did not change is let through.
-pub fn validate_update(value: &Value, old: &Value, schema: &Schema, path: &str) -> Vec<FieldError> {
-    let mut errors = validate_schema(value, Some(old), schema, path);
-    errors.extend(validate_embedded(value, schema, path));
-    if validate_lists(old, schema, path).is_empty() {
-        errors.extend(validate_lists(value, schema, path));
-    }
-    errors
-}
-
-/// Only the OpenAPI rules: types, enums, bounds, patterns, formats and their combinations.
+/// Only the OpenAPI rules: types, enums, bounds, patterns, formats and their combinations. `path` goes
+/// before every field and is empty at the root of an object.
 pub fn validate_schema(value: &Value, old: Option<&Value>, schema: &Schema, path: &str) -> Vec<FieldError> {
     let outcome = walk::check(value, old, schema, "", 0);
     outcome.failures.into_iter().map(|failure| failure.at(path)).collect()

@@ -1,6 +1,7 @@
 //! How fast the API server is, measured from outside: the real binary over HTTPS, with clients in another
 //! process. `cargo bench -p cli --bench apiserver [-- SECTION…]` prints one line per measurement.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,7 +47,8 @@ fn main() {
 }
 
 fn report(what: &str, figure: f64, unit: &str) {
-    println!("{what:<56} {figure:>12.1} {unit}");
+    // Nobody to tell when the terminal is gone.
+    let _ = writeln!(std::io::stdout(), "{what:<56} {figure:>12.1} {unit}");
 }
 
 fn start(directory: &Path) -> (Longshore, Door) {

@@ -106,7 +106,7 @@ async fn start_server(store: Store, certificates: &Certificates) -> Result<ApiSe
         admission: apiserver::admission::admit_all(),
         root_ca: certificates.authority.clone(),
     };
-    Ok(ApiServer::new(config).await.context("prepare the API server")?)
+    ApiServer::new(config).await.context("prepare the API server")
 }
 
 /// Resolves at ctrl-C or when the process is asked to end.

@@ -12,7 +12,7 @@ mod pod;
 mod service;
 mod workload;
 
-pub use service::{allocate_service, needs_cluster_ip};
+pub use service::allocate_service;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

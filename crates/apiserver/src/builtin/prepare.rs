@@ -126,7 +126,7 @@ pub fn prepare_for_status_update(group: &str, kind: &str, new: &mut Value, old: 
 }
 
 /// Whether a built-in kind has a status that only `/status` writes.
-pub fn has_status(group: &str, kind: &str) -> bool {
+fn has_status(group: &str, kind: &str) -> bool {
     FRESH_STATUS.iter().any(|(in_group, name, _)| (*in_group, *name) == (group, kind))
 }
 

@@ -1,4 +1,4 @@
-//! A definition ready for use: names, and per version the schema, columns and subresources.
+//! A definition ready for use: names, and per version the schema and subresources.
 
 use std::sync::Arc;
 
@@ -52,31 +52,12 @@ pub struct CustomVersion {
     pub deprecation: Option<String>,
     /// The schema of whole objects, with apiVersion, kind and metadata.
     pub schema: Arc<Schema>,
-    /// Columns of `kubectl get`, after the name.
-    pub columns: Vec<PrinterColumn>,
     /// Whether `/status` is served.
     pub has_status: bool,
     /// How `/scale` is served, if it is.
     pub scale: Option<ScalePaths>,
     /// Paths such as `.spec.color` that field selectors may name.
     pub selectable_fields: Vec<String>,
-}
-
-/// One of `additionalPrinterColumns`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct PrinterColumn {
-    /// The heading.
-    pub name: String,
-    /// JSON type or `date`.
-    pub kind: String,
-    /// OpenAPI format, may be empty.
-    pub format: String,
-    /// For `kubectl explain`-like help, may be empty.
-    pub description: String,
-    /// Above 0: only with `-o wide`.
-    pub priority: i64,
-    /// Where the value is.
-    pub json_path: String,
 }
 
 /// Why a definition describes no kind. One that was validated always does.
@@ -142,25 +123,12 @@ fn compile_version(version: &Value, spec: &Value) -> CustomVersion {
         storage: flag(&version["storage"]),
         deprecation: flag(&version["deprecated"]).then(|| deprecation(version, spec)),
         schema: Arc::new(whole_object(&version["schema"]["openAPIV3Schema"])),
-        columns: list(&version["additionalPrinterColumns"]).iter().map(compile_column).collect(),
         has_status: subresources["status"].is_object(),
         scale: ScalePaths::of_subresource(&subresources["scale"]),
         selectable_fields: list(&version["selectableFields"])
             .iter()
             .map(|field| text(&field["jsonPath"]).to_owned())
             .collect(),
-    }
-}
-
-fn compile_column(column: &Value) -> PrinterColumn {
-    let own = |key: &str| text(&column[key]).to_owned();
-    PrinterColumn {
-        name: own("name"),
-        kind: own("type"),
-        format: own("format"),
-        description: own("description"),
-        priority: column["priority"].as_i64().unwrap_or(0),
-        json_path: own("jsonPath"),
     }
 }
 

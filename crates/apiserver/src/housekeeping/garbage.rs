@@ -117,8 +117,10 @@ impl Engine {
     async fn let_dependents_go(&self, call: &Call, metadata: &OutlineMetadata) -> Result<(), ApiError> {
         for dependent in self.housekeeping.dependents(&metadata.uid) {
             let Some(dependent) = self.call_on(&dependent) else { continue };
-            self.internal_change(&dependent, |object| drop_references(object, &[metadata.uid.clone()]))
-                .await?;
+            self.internal_change(&dependent, |object| {
+                drop_references(object, std::slice::from_ref(&metadata.uid))
+            })
+            .await?;
         }
         self.internal_change(call, |object| drop_finalizer(object, ORPHAN)).await
     }

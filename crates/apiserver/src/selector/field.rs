@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
 use super::scan;
 use crate::error::ApiError;
 
@@ -181,11 +179,6 @@ impl FieldSelector {
         Some(&exact.value)
     }
 
-    /// Whether an object's fields match.
-    pub fn matches(&self, object: &Value) -> bool {
-        self.requirements.iter().all(|requirement| requirement.holds(&requirement.field.read(object)))
-    }
-
     /// Whether the fields of a well-formed JSON object match; reads only those fields.
     pub fn matches_raw(&self, object: &[u8]) -> bool {
         self.requirements.iter().all(|requirement| requirement.holds(&requirement.field.read_raw(object)))
@@ -199,17 +192,6 @@ impl Requirement {
 }
 
 impl Field {
-    fn read<'a>(&self, object: &'a Value) -> Cow<'a, str> {
-        let values = self.paths.iter().filter_map(|path| {
-            path.split('.').try_fold(object, |value, key| match value {
-                Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-                other => other.get(key),
-            })
-        });
-        let mut texts = values.filter_map(scalar).filter(|text| !text.is_empty());
-        texts.next().unwrap_or(Cow::Borrowed(self.absent))
-    }
-
     fn read_raw<'a>(&self, object: &'a [u8]) -> Cow<'a, str> {
         let values = self.paths.iter().filter_map(|path| {
             path.split('.').try_fold(object, |value, key| match value.first() {
@@ -219,14 +201,6 @@ impl Field {
         });
         let mut texts = values.filter_map(raw_scalar).filter(|text| !text.is_empty());
         texts.next().unwrap_or(Cow::Borrowed(self.absent))
-    }
-}
-
-fn scalar(value: &Value) -> Option<Cow<'_, str>> {
-    match value {
-        Value::String(text) => Some(Cow::Borrowed(text)),
-        Value::Bool(_) | Value::Number(_) => Some(Cow::Owned(value.to_string())),
-        _ => None,
     }
 }
 

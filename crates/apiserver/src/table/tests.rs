@@ -18,7 +18,7 @@ fn builtin_kinds_print_as_in_kubernetes() {
         let text = |field: &str| record[field].as_str().unwrap();
         let printer = Printer::builtin(text("group"), text("kind"));
         let columns: Vec<String> = printer
-            .columns()
+            .columns
             .iter()
             .map(|column| format!("{}:{}:{}:{}", column.name, column.kind, column.format, column.priority))
             .collect();
@@ -84,7 +84,7 @@ fn custom_kinds_print_their_columns() {
         { "name": "Map", "type": "string", "jsonPath": ".spec" },
         { "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp", "format": "x" },
     ]));
-    let columns = printer.columns();
+    let columns = &printer.columns;
     assert_eq!(columns[0].name, "Name");
     assert_eq!(columns[1].description, "How big");
     assert_eq!(columns[2].description, "Custom resource definition column (in JSONPath format): .spec.half");
@@ -100,7 +100,7 @@ fn custom_kinds_print_their_columns() {
     let empty = printer.row(&json!({ "metadata": { "name": "b" } }), moment("2026-01-10T00:00:00Z")).cells;
     assert_eq!(json!(empty), json!(["b", null, null, null, null, null, null, null]));
     let plain = Printer::custom(&Value::Null);
-    assert_eq!(plain.columns().iter().map(|column| &*column.name).collect::<Vec<_>>(), ["Name", "Age"]);
+    assert_eq!(plain.columns.iter().map(|column| &*column.name).collect::<Vec<_>>(), ["Name", "Age"]);
 }
 
 #[test]

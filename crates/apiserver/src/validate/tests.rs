@@ -4,6 +4,25 @@ use serde_json::{Value, json};
 
 use super::*;
 
+/// Everything that is wrong with a value: its schema, the resources embedded in it, its list types.
+pub(crate) fn validate(value: &Value, schema: &Schema, path: &str) -> Vec<FieldError> {
+    let mut errors = validate_schema(value, None, schema, path);
+    errors.extend(validate_embedded(value, schema, path));
+    errors.extend(validate_lists(value, schema, path));
+    errors
+}
+
+/// Everything that is wrong with a new value of an object that was stored before. What was wrong already
+/// and did not change is let through.
+pub(crate) fn validate_update(value: &Value, old: &Value, schema: &Schema, path: &str) -> Vec<FieldError> {
+    let mut errors = validate_schema(value, Some(old), schema, path);
+    errors.extend(validate_embedded(value, schema, path));
+    if validate_lists(old, schema, path).is_empty() {
+        errors.extend(validate_lists(value, schema, path));
+    }
+    errors
+}
+
 #[track_caller]
 fn check(schema: Value, value: Value, old: Option<Value>, path: &str, expected: &[&str]) {
     let schema = Schema::from_openapi(&schema);

@@ -121,8 +121,8 @@ pub(crate) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {
 pub(crate) fn ends_here(object: &Value) -> bool {
     let metadata = &object["metadata"];
     let has_any = |list: &Value| list.as_array().is_some_and(|entries| !entries.is_empty());
-    !metadata["deletionTimestamp"].is_null()
-        && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
-        && !has_any(&metadata["finalizers"])
-        && !(object["kind"] == "Namespace" && has_any(&object["spec"]["finalizers"]))
+    let waits = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) != 0;
+    let is_held = has_any(&metadata["finalizers"])
+        || (object["kind"] == "Namespace" && has_any(&object["spec"]["finalizers"]));
+    !(metadata["deletionTimestamp"].is_null() || waits || is_held)
 }

@@ -36,7 +36,7 @@ pub(super) fn apply(value: &mut Value) {
 }
 
 /// Whether a Service still wants an address in the cluster.
-pub fn needs_cluster_ip(service: &Value) -> bool {
+fn needs_cluster_ip(service: &Value) -> bool {
     has_cluster_ip(service) && is_unset(&service["spec"], "clusterIP")
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::*;
 use crate::schema::{Schema, apply_defaults, prune, prune_nulls, unknown_fields};
-use crate::validate::{validate, validate_update};
+use crate::validate::tests::{validate, validate_update};
 
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![

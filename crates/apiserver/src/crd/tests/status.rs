@@ -156,10 +156,10 @@ fn a_definition_becomes_a_kind() {
     let old = kind.version("v1alpha1").unwrap();
     assert_eq!(old.deprecation.as_deref(), Some("ex.com/v1alpha1 Case is deprecated; use ex.com/v1 Case"));
     let version = kind.storage_version().unwrap();
-    assert_eq!((version.name.as_str(), version.has_status, version.columns[0].priority), ("v1", true, 1));
+    assert_eq!((version.name.as_str(), version.has_status), ("v1", true));
     assert_eq!(version.selectable_fields, [".spec.n"]);
     assert!(version.schema.properties["metadata"].properties.contains_key("ownerReferences"));
-    assert_eq!(compile(&json!({})), Err(CompileError::Missing("spec.group")));
+    assert_eq!(compile(&json!({})), Err(kind::CompileError::Missing("spec.group")));
 }
 
 fn object(change: Value) -> Value {
