@@ -203,7 +203,8 @@ fn check_preconditions(call: &Call, old: &Value, object: &Value) -> Result<(), A
 fn keep_server_set(old: &Value, object: &mut Value) {
     let fields = metadata_of(object);
     fields.remove("selfLink");
-    for key in SERVER_SET.into_iter().chain(["resourceVersion", "name", "namespace", "generateName"]) {
+    metadata::keep_system_fields(fields, &old["metadata"]);
+    for key in ["resourceVersion", "name", "namespace"] {
         match old["metadata"].get(key) {
             Some(value) => fields.insert(key.to_owned(), value.clone()),
             None => fields.remove(key),
