@@ -7,7 +7,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{ObjectMeta, is_default};
+use crate::{ObjectMeta, Suspension, is_default};
 
 /// Start of every key of ours; such keys are never a user's change of a template.
 pub const PREFIX: &str = "longshore.io/";
@@ -44,6 +44,9 @@ pub struct Pin {
     /// The template's [`RECONCILE`] value that was answered last.
     #[serde(skip_serializing_if = "is_default")]
     pub reconcile: String,
+    /// The policy's own brake, apart from those of rollout policies, so that it outlives the policy (U8).
+    #[serde(skip_serializing_if = "is_default")]
+    pub suspension: Option<Suspension>,
 }
 
 /// How things stood when a policy claimed a template.
@@ -60,6 +63,9 @@ pub struct ClaimRecord {
     /// Uid of the policy it was taken from by preemption.
     #[serde(skip_serializing_if = "is_default")]
     pub taken_from: String,
+    /// The template's [`RECONCILE`] value at that moment: another one now was asked for since.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reconcile: String,
 }
 
 impl Pin {
@@ -102,9 +108,14 @@ mod tests {
     #[test]
     fn r1_what_was_written_is_read_again() {
         let policy = PolicyMark { uid: "u1".into(), generation: 3 };
-        let pin = Pin { policy: policy.clone(), template: "d1".into(), reconcile: "r1".into() };
-        let claim =
-            ClaimRecord { policy, template: "d0".into(), template_first: true, taken_from: "u0".into() };
+        let pin = Pin { policy: policy.clone(), template: "d1".into(), reconcile: "r1".into(), suspension: None };
+        let claim = ClaimRecord {
+            policy,
+            template: "d0".into(),
+            template_first: true,
+            taken_from: "u0".into(),
+            reconcile: String::new(),
+        };
         let mut metadata = ObjectMeta::default();
         pin.write(&mut metadata);
         claim.write(&mut metadata);

@@ -1,1 +1,41 @@
 //! What should happen: one pure function per question, each answer with its reason.
+//!
+//! Nothing here waits, reads a clock, logs or talks to anybody, and nothing has an order that chance
+//! decides. Twin kinds are one here: a [`Policy`] of either scope, a [`Binding`] of either scope.
+
+pub mod activation;
+pub mod admission;
+pub mod affinity;
+pub mod binding;
+pub mod claim;
+pub mod conditions;
+pub mod dependencies;
+pub mod eviction;
+mod fields;
+pub mod gates;
+pub mod image;
+pub mod interpret;
+pub mod json_pointer;
+pub mod overrides;
+pub mod placement;
+pub mod plan;
+pub mod policy;
+pub mod policy_status;
+pub mod propagation;
+pub mod quantity;
+pub mod selector;
+pub mod status;
+pub mod template;
+pub mod why;
+pub mod works;
+pub mod world;
+
+pub use activation::{Activation, activation};
+pub use api::{Binding, Scope};
+pub use claim::policies::Policies;
+pub use claim::templates::Templates;
+pub use claim::{Claim, claim};
+pub use gates::Gates;
+pub use policy::{Policy, PolicyKey};
+pub use template::{BindingKey, Template, TemplateKey};
+pub use world::World;

@@ -1,0 +1,148 @@
+//! What is filled in before an object is judged, on the JSON itself so that nothing unknown gets lost.
+//! Filling in twice changes nothing.
+
+use api::{Suspension, finalizers, kinds, labels, names};
+use serde_json::{Map, Value, json};
+
+use super::Operation;
+
+/// Fills in what is missing. `random` becomes the permanent id of an object that needs one.
+pub fn defaults(object: &mut Value, operation: Operation, random: [u8; 16]) {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (group, kind) = (crate::template::group(&text("/apiVersion")).to_owned(), text("/kind"));
+    let namespace = text("/metadata/namespace");
+    let create = operation == Operation::Create;
+    match (group.as_str(), kind.as_str()) {
+        (kinds::POLICY_GROUP, "PropagationPolicy") => {
+            own_namespace(object, &namespace);
+            propagation(object);
+            if create {
+                let id = labels::PROPAGATION_POLICY_PERMANENT_ID;
+                new_policy(object, id, finalizers::PROPAGATION_POLICY, random);
+            }
+        }
+        (kinds::POLICY_GROUP, "ClusterPropagationPolicy") => {
+            propagation(object);
+            if create {
+                let id = labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID;
+                new_policy(object, id, finalizers::CLUSTER_PROPAGATION_POLICY, random);
+            }
+        }
+        (kinds::POLICY_GROUP, "OverridePolicy") => own_namespace(object, &namespace),
+        (kinds::POLICY_GROUP, "RolloutPolicy") => {
+            own_namespace(object, &namespace);
+            suspension(object);
+        }
+        (kinds::POLICY_GROUP, "ClusterRolloutPolicy") => suspension(object),
+        (kinds::WORK_GROUP, "ResourceBinding") if create => {
+            id(object, labels::RESOURCE_BINDING_PERMANENT_ID, random, false)
+        }
+        (kinds::WORK_GROUP, "ClusterResourceBinding") if create => {
+            id(object, labels::CLUSTER_RESOURCE_BINDING_PERMANENT_ID, random, false);
+        }
+        (kinds::WORK_GROUP, "Work") => id(object, labels::WORK_PERMANENT_ID, random, false),
+        (kinds::CLUSTER_GROUP, "Cluster") => zones(object),
+        _ => {}
+    }
+}
+
+/// A permanent id is always fresh, even if the creator brought one: a copied policy is another policy.
+fn new_policy(object: &mut Value, label: &str, finalizer: &str, random: [u8; 16]) {
+    id(object, label, random, true);
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let list = metadata.entry("finalizers").or_insert_with(|| json!([]));
+    if let Some(list) = list.as_array_mut().filter(|list| !list.iter().any(|present| present == finalizer)) {
+        list.push(finalizer.into());
+    }
+}
+
+fn id(object: &mut Value, label: &str, random: [u8; 16], overwrite: bool) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let Some(labels) = metadata.entry("labels").or_insert_with(|| json!({})).as_object_mut() else { return };
+    let absent = labels.get(label).and_then(Value::as_str).unwrap_or_default().is_empty();
+    if absent || overwrite {
+        labels.insert(label.to_owned(), names::permanent_id(random).into());
+    }
+}
+
+/// Selectors and exclusions of a namespaced policy speak of its own namespace (B2).
+fn own_namespace(object: &mut Value, namespace: &str) {
+    for list in ["/spec/resourceSelectors", "/spec/excludeResourceSelectors"] {
+        for selector in maps(object, list) {
+            fill(selector, "namespace", namespace);
+            if let Some(exclude) = selector.get_mut("exclude").and_then(Value::as_object_mut) {
+                fill(exclude, "namespace", namespace);
+            }
+        }
+    }
+}
+
+fn propagation(object: &mut Value) {
+    for constraint in maps(object, "/spec/placement/spreadConstraints") {
+        let by_label = constraint.get("spreadByLabel").and_then(Value::as_str).unwrap_or_default();
+        if by_label.is_empty() {
+            fill(constraint, "spreadByField", "cluster");
+        }
+        if constraint.get("minGroups").and_then(Value::as_i64).unwrap_or(0) == 0 {
+            constraint.insert("minGroups".to_owned(), 1.into());
+        }
+    }
+    let imports = |selector: &mut Map<String, Value>| {
+        selector.get("kind").is_some_and(|kind| kind == "ServiceImport")
+            && selector.get("apiVersion").is_some_and(|version| version == "multicluster.x-k8s.io/v1alpha1")
+    };
+    if maps(object, "/spec/resourceSelectors").any(imports) {
+        object["spec"]["propagateDeps"] = true.into();
+    }
+    if let Some(scheduling) = map(object, "/spec/placement/replicaScheduling")
+        && scheduling.get("replicaSchedulingType").is_none_or(|kind| kind == "Divided")
+    {
+        fill(scheduling, "replicaDivisionPreference", "Weighted");
+    }
+    if let Some(application) = map(object, "/spec/failover/application") {
+        let mode = application.get("purgeMode").and_then(Value::as_str).unwrap_or("Gracefully");
+        if matches!(mode, "Gracefully" | "Graciously") && application.get("gracePeriodSeconds").is_none() {
+            application.insert("gracePeriodSeconds".to_owned(), 600.into());
+        }
+    }
+    suspension(object);
+}
+
+/// U1: the proposal's names become the canonical ones.
+fn suspension(object: &mut Value) {
+    let Some(written) = object.pointer_mut("/spec/suspension") else { return };
+    let proposals = ["suspendDispatching", "suspendDispatchingOnClusters"];
+    if !proposals.iter().any(|name| written.get(name).is_some()) {
+        return;
+    }
+    if let Ok(mut wanted) = serde_json::from_value::<Suspension>(written.clone()) {
+        wanted.normalise();
+        *written = serde_json::to_value(wanted).expect("strings and booleans are always JSON");
+    }
+}
+
+/// The deprecated `zone` moves to where everybody looks.
+fn zones(object: &mut Value) {
+    let Some(spec) = map(object, "/spec") else { return };
+    let zone = spec.get("zone").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let listed = spec.get("zones").and_then(Value::as_array).is_some_and(|zones| !zones.is_empty());
+    if !zone.is_empty() && !listed {
+        spec.insert("zones".to_owned(), json!([zone]));
+        spec.remove("zone");
+    }
+}
+
+fn map<'o>(object: &'o mut Value, pointer: &str) -> Option<&'o mut Map<String, Value>> {
+    object.pointer_mut(pointer)?.as_object_mut()
+}
+
+fn maps<'o>(object: &'o mut Value, pointer: &str) -> impl Iterator<Item = &'o mut Map<String, Value>> {
+    let list = object.pointer_mut(pointer).and_then(Value::as_array_mut);
+    list.into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+fn fill(map: &mut Map<String, Value>, field: &str, value: &str) {
+    if map.get(field).is_none_or(|present| present.is_null() || present == "") {
+        map.insert(field.to_owned(), value.into());
+    }
+}

@@ -1,0 +1,247 @@
+//! Which policy owns this template? Level-based: the answer follows from the policies there are and from
+//! what is recorded, never from what happened last. Whether propagation follows is asked elsewhere.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::records::Pin;
+use api::{Binding, Scope, annotations, labels};
+
+use crate::gates::Gates;
+use crate::policy::{Policy, PolicyKey};
+use crate::selector::{Specificity, best_match, is_excluded, labels_match, specificity};
+use crate::template::Template;
+
+pub mod policies;
+mod rank;
+mod reason;
+pub mod record;
+pub mod templates;
+
+pub use rank::{Candidate, TieBreak};
+pub use reason::{Blocked, ClaimReason, ClaimWhy};
+
+use policies::Policies;
+
+/// Who owns a template, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Claim {
+    /// The policy that claims it already.
+    Kept(Arc<Policy>, ClaimWhy),
+    /// A policy that claims it from now on.
+    Taken(Arc<Policy>, ClaimWhy),
+    /// Nobody; a claim that is still written on it goes.
+    None(ClaimWhy),
+    /// Not for policies to say: whatever is written on it stays.
+    Foreign(ClaimWhy),
+}
+
+impl Claim {
+    /// The owner.
+    pub fn policy(&self) -> Option<&Arc<Policy>> {
+        match self {
+            Claim::Kept(policy, _) | Claim::Taken(policy, _) => Some(policy),
+            Claim::None(_) | Claim::Foreign(_) => None,
+        }
+    }
+
+    /// Why.
+    pub fn why(&self) -> &ClaimWhy {
+        match self {
+            Claim::Kept(_, why) | Claim::Taken(_, why) | Claim::None(why) | Claim::Foreign(why) => why,
+        }
+    }
+}
+
+/// What the records say about the past of a template; all that static mode needs to know of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Past {
+    /// It has a binding.
+    pub bound: bool,
+    /// Its user changed it since its binding or its claim was made.
+    pub changed: bool,
+    /// It is on the waiting list (S3).
+    pub waiting: bool,
+}
+
+impl Past {
+    /// Reads the records.
+    pub fn of(template: &Template, binding: Option<&Binding>) -> Past {
+        let seen = match binding {
+            // A binding that Karmada made has no pin; it is up to date with its template.
+            Some(binding) => Pin::read(&binding.metadata).map(|pin| pin.template),
+            None => Some(template.claim_record().map(|record| record.template).unwrap_or_default()),
+        };
+        Past {
+            bound: binding.is_some(),
+            changed: seen.is_some_and(|seen| seen != template.digest),
+            waiting: template.is_waiting(),
+        }
+    }
+}
+
+/// Which policy owns the template.
+pub fn claim(template: &Template, past: Past, policies: &Policies, gates: &Gates) -> Claim {
+    if let Some(reason) = foreign(template) {
+        return Claim::Foreign(ClaimWhy { reason, candidates: Vec::new() });
+    }
+    let candidates = rank::candidates(template, policies);
+    let current = claim_on(&template.labels, &template.annotations);
+    let owner = current.as_ref().and_then(|mark| candidates.iter().find(|(policy, _)| mark.is_of(policy)));
+    let decided = match owner {
+        Some((owner, _)) if gates.static_policy && !past.changed => {
+            keep(owner, &candidates, Some(Blocked::Static))
+        }
+        Some((owner, _)) if !gates.static_policy => contested(owner, template, &candidates, gates),
+        // S4: being un-claimed is no trigger by itself.
+        None if gates.static_policy && past.bound && !past.changed && !past.waiting => {
+            (None, ClaimReason::Unclaimed)
+        }
+        _ => best(&candidates),
+    };
+    let why = ClaimWhy { reason: decided.1, candidates: rank::listed(&candidates) };
+    match decided.0 {
+        Some(policy) if current.is_some_and(|mark| mark.is_of(&policy)) => Claim::Kept(policy, why),
+        Some(policy) => Claim::Taken(policy, why),
+        None => Claim::None(why),
+    }
+}
+
+type Decided = (Option<Arc<Policy>>, ClaimReason);
+type Ranked<'p> = [(&'p Arc<Policy>, Candidate)];
+
+fn foreign(template: &Template) -> Option<ClaimReason> {
+    if template.deleting {
+        return Some(ClaimReason::Deleting);
+    }
+    let owner = template.labels.get(labels::TEMPLATE_CLAIMED_BY).filter(|owner| !owner.is_empty())?;
+    Some(ClaimReason::Foreign { owner: owner.clone() })
+}
+
+fn best(candidates: &Ranked) -> Decided {
+    let Some((policy, _)) = candidates.first() else { return (None, ClaimReason::NoMatch) };
+    let (tie_break, second) = rank::tie_break(candidates);
+    let reason = ClaimReason::Best { policy: policy.key.clone(), tie_break, second };
+    (Some(Arc::clone(policy)), reason)
+}
+
+fn keep(owner: &Arc<Policy>, candidates: &Ranked, blocked: Option<Blocked>) -> Decided {
+    let better = candidates.first().map(|(policy, _)| policy.key.clone()).filter(|best| *best != owner.key);
+    let blocked = better.is_some().then_some(blocked).flatten();
+    (Some(Arc::clone(owner)), ClaimReason::Kept { policy: owner.key.clone(), better, blocked })
+}
+
+/// The owner keeps its template unless somebody may take it (P2).
+fn contested(owner: &Arc<Policy>, template: &Template, candidates: &Ranked, gates: &Gates) -> Decided {
+    let mut blocked = None;
+    for (policy, _) in candidates.iter().take_while(|(policy, _)| policy.key != owner.key) {
+        match may_take(policy, owner, template, gates) {
+            Ok(()) => {
+                let reason = ClaimReason::Preempted {
+                    by: policy.key.clone(),
+                    from: owner.key.clone(),
+                    by_priority: policy.spec.priority(),
+                    from_priority: owner.spec.priority(),
+                };
+                return (Some(Arc::clone(policy)), reason);
+            }
+            Err(reason) => blocked = blocked.or(Some(reason)),
+        }
+    }
+    keep(owner, candidates, blocked)
+}
+
+/// P1, P2 and P4. It asks for the priorities as they are now, so when the owner's priority falls from A to
+/// B everybody above B has a chance, A itself included (P3).
+fn may_take(policy: &Policy, owner: &Policy, template: &Template, gates: &Gates) -> Result<(), Blocked> {
+    if policy.spec.preemption() != api::propagation::Preemption::Always {
+        return Err(Blocked::Never);
+    }
+    if !gates.may_preempt() {
+        return Err(Blocked::GateOff);
+    }
+    let higher = policy.spec.priority() > owner.spec.priority();
+    match (policy.scope(), owner.scope()) {
+        (Scope::Cluster, Scope::Namespaced) => return Err(Blocked::Scope),
+        (Scope::Namespaced, Scope::Cluster) => {}
+        _ if !higher => return Err(Blocked::Priority),
+        _ => {}
+    }
+    if !takes(policy, template) {
+        return Err(Blocked::Unbounded);
+    }
+    Ok(())
+}
+
+/// True when a bounded selector of the policy means the template; a label selector narrows it even beside
+/// a name (P4).
+fn takes(policy: &Policy, template: &Template) -> bool {
+    let labels = &template.labels;
+    policy.spec.resource_selectors.iter().any(|selector| {
+        let bounded = policy.scope() == Scope::Namespaced
+            || !selector.name.is_empty()
+            || !selector.namespace.is_empty();
+        bounded
+            && specificity(selector, &template.key, labels).is_some()
+            && selector.label_selector.as_ref().is_none_or(|wanted| labels_match(wanted, labels))
+    })
+}
+
+/// How well a policy means a template, exclusions respected; none if it does not.
+pub fn matched(policy: &Policy, template: &Template) -> Option<Specificity> {
+    let in_reach = match policy.scope() {
+        Scope::Namespaced => policy.key.namespace == template.key.namespace,
+        Scope::Cluster => true,
+    };
+    if policy.deleting || !in_reach {
+        return None;
+    }
+    let spec = &policy.spec;
+    best_match(&spec.resource_selectors, &spec.exclude_resource_selectors, &template.key, &template.labels)
+}
+
+/// True when the policy selects the template but leaves it out (B2).
+pub fn leaves_out(policy: &Policy, template: &Template) -> bool {
+    let spec = &policy.spec;
+    is_excluded(&spec.resource_selectors, &spec.exclude_resource_selectors, &template.key, &template.labels)
+}
+
+/// The claim that is written on an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimMark {
+    /// Which policy it names.
+    pub policy: PolicyKey,
+    /// The permanent id of that policy when it claimed.
+    pub id: String,
+}
+
+impl ClaimMark {
+    /// True when it is this policy's, not that of an earlier one with the same name.
+    pub fn is_of(&self, policy: &Policy) -> bool {
+        self.policy == policy.key && self.id == policy.id()
+    }
+}
+
+/// Reads the claim on a template or binding; as in Karmada, an incomplete one is none.
+pub fn claim_on(
+    labels_of: &BTreeMap<String, String>,
+    annotations_of: &BTreeMap<String, String>,
+) -> Option<ClaimMark> {
+    let set =
+        |map: &BTreeMap<String, String>, key: &str| map.get(key).filter(|value| !value.is_empty()).cloned();
+    let namespaced = || {
+        let namespace = set(annotations_of, annotations::PROPAGATION_POLICY_NAMESPACE)?;
+        let name = set(annotations_of, annotations::PROPAGATION_POLICY_NAME)?;
+        let id = set(labels_of, labels::PROPAGATION_POLICY_PERMANENT_ID)?;
+        Some(ClaimMark { policy: PolicyKey { namespace, name }, id })
+    };
+    let cluster_scoped = || {
+        let name = set(annotations_of, annotations::CLUSTER_PROPAGATION_POLICY_NAME)?;
+        let id = set(labels_of, labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID)?;
+        Some(ClaimMark { policy: PolicyKey { namespace: String::new(), name }, id })
+    };
+    namespaced().or_else(cluster_scoped)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Writing a claim down: Karmada's labels and annotations, and our record of how things stood. Decides
+//! nothing but which came first, template or policy (R3).
+
+use std::collections::BTreeMap;
+
+use api::records::{CLAIM, ClaimRecord, Pin};
+use api::{Binding, annotations, labels};
+
+use super::{Claim, ClaimReason, claim_on};
+use crate::policy::{Policy, claim_marks};
+use crate::template::Template;
+
+/// Labels and annotations of an object, the part of it that claims live in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+const CLAIM_LABELS: [&str; 2] =
+    [labels::PROPAGATION_POLICY_PERMANENT_ID, labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID];
+const CLAIM_ANNOTATIONS: [&str; 3] = [
+    annotations::PROPAGATION_POLICY_NAMESPACE,
+    annotations::PROPAGATION_POLICY_NAME,
+    annotations::CLUSTER_PROPAGATION_POLICY_NAME,
+];
+
+impl Marks {
+    /// Writes the policy's claim in place of any other.
+    pub fn claim(&mut self, policy: &Policy) {
+        self.unclaim();
+        let marks = claim_marks(policy);
+        self.labels.insert(marks.label.0.to_owned(), marks.label.1);
+        self.annotations.extend(marks.annotations.into_iter().map(|(key, value)| (key.to_owned(), value)));
+    }
+
+    /// Takes every claim away.
+    pub fn unclaim(&mut self) {
+        self.labels.retain(|key, _| !CLAIM_LABELS.contains(&key.as_str()));
+        self.annotations.retain(|key, _| !CLAIM_ANNOTATIONS.contains(&key.as_str()));
+    }
+}
+
+/// The record of a claim: the one on the template while its owner keeps it, else a new one.
+pub fn record(template: &Template, binding: Option<&Binding>, claim: &Claim) -> Option<ClaimRecord> {
+    let policy = claim.policy()?;
+    let written = template.claim_record().filter(|record| record.policy.uid == policy.uid);
+    match (claim, written) {
+        (Claim::Kept(..), Some(record)) => Some(record),
+        (Claim::Kept(..), None) => Some(adopted(template, binding, policy)),
+        _ => Some(ClaimRecord {
+            policy: policy.mark(),
+            template: template.digest.clone(),
+            template_first: template_first(template, binding, policy),
+            taken_from: taken_from(template, claim),
+            reconcile: template.reconcile().to_owned(),
+        }),
+    }
+}
+
+/// Karmada's claim without our record. A lazy policy that claims and made no binding is waiting there
+/// too; one that made a binding has already acted.
+fn adopted(template: &Template, binding: Option<&Binding>, policy: &Policy) -> ClaimRecord {
+    ClaimRecord {
+        policy: policy.mark(),
+        template: template.digest.clone(),
+        template_first: binding.is_none(),
+        taken_from: String::new(),
+        reconcile: template.reconcile().to_owned(),
+    }
+}
+
+/// R3: did the policy come to a template that was already there? A template that is still what its binding
+/// was made from, or what an earlier claim was waiting with, has not moved, so the policies have. Otherwise
+/// the stamps of the API server tell; inside one second the resource versions do.
+fn template_first(template: &Template, binding: Option<&Binding>, policy: &Policy) -> bool {
+    let unmoved = match binding.map(|binding| Pin::read(&binding.metadata)) {
+        Some(None) => true,
+        Some(Some(pin)) => pin.template == template.digest,
+        None => template
+            .claim_record()
+            .is_some_and(|earlier| earlier.template_first && earlier.template == template.digest),
+    };
+    unmoved || template.changed < policy.selects_since
+}
+
+fn taken_from(template: &Template, claim: &Claim) -> String {
+    match (&claim.why().reason, template.claim_record()) {
+        (ClaimReason::Preempted { .. }, Some(record)) => record.policy.uid,
+        (ClaimReason::Preempted { .. }, None) => {
+            claim_on(&template.labels, &template.annotations).map(|mark| mark.id).unwrap_or_default()
+        }
+        _ => String::new(),
+    }
+}
+
+/// Puts the record among the annotations, or takes it away.
+pub fn write(annotations: &mut BTreeMap<String, String>, record: Option<&ClaimRecord>) {
+    match record {
+        Some(record) => {
+            let json = serde_json::to_string(record).expect("strings, numbers and booleans are always JSON");
+            annotations.insert(CLAIM.to_owned(), json);
+        }
+        None => {
+            annotations.remove(CLAIM);
+        }
+    }
+}

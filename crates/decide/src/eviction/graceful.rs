@@ -1,0 +1,128 @@
+//! When is the copy in a cluster that is being left let go? When the new copies are healthy or time is up; never
+//! while the workload is suspended where it is or where it goes (U5).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use api::binding::GracefulEvictionTask;
+use api::work::Health;
+use api::{Binding, Time};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::later;
+use crate::binding::is_held;
+
+/// How the tasks of a binding stand.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Graceful {
+    /// Tasks that stay, with the time they began.
+    pub tasks: Vec<GracefulEvictionTask>,
+    /// Why each of them stays, by cluster.
+    pub kept: BTreeMap<String, Kept>,
+    /// Clusters whose copy may go, by name.
+    pub let_go: BTreeMap<String, LetGo>,
+    /// When to judge again.
+    pub next: Option<Time>,
+}
+
+/// Why a task stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Kept {
+    /// It has just begun.
+    Begun,
+    /// Somebody decides by hand.
+    ByHand,
+    /// The workload is suspended.
+    Suspended,
+    /// The new copies are not healthy yet.
+    Waiting,
+}
+
+/// Why a copy may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum LetGo {
+    /// Somebody decided so.
+    ByHand,
+    /// Its time is up.
+    TimedOut,
+    /// Every new copy is healthy.
+    Replaced,
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Kept::Begun => "the eviction has just begun",
+            Kept::ByHand => "its deletion is suppressed until somebody decides",
+            Kept::Suspended => "the workload is suspended",
+            Kept::Waiting => "the new copies are not healthy yet",
+        })
+    }
+}
+
+impl fmt::Display for LetGo {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            LetGo::ByHand => "somebody decided so",
+            LetGo::TimedOut => "its grace period is over",
+            LetGo::Replaced => "every new copy is healthy",
+        })
+    }
+}
+
+/// Decides which copies may go now; tasks without a grace period of their own get the given one.
+pub fn graceful(binding: &Binding, now: Timestamp, grace_seconds: i64) -> Graceful {
+    let mut answer = Graceful::default();
+    for task in &binding.spec.graceful_eviction_tasks {
+        let mut task = task.clone();
+        let begun = task.creation_timestamp.is_some();
+        let began = *task.creation_timestamp.get_or_insert(now.into());
+        let ends = later(began, task.grace_period_seconds.map_or(grace_seconds, i64::from));
+        match if begun { judge(binding, &task, ends, now) } else { Err(Kept::Begun) } {
+            Ok(reason) => drop(answer.let_go.insert(task.from_cluster, reason)),
+            Err(reason) => {
+                if matches!(reason, Kept::Begun | Kept::Waiting) {
+                    answer.next = Some(answer.next.map_or(ends, |next| next.min(ends)));
+                }
+                answer.kept.insert(task.from_cluster.clone(), reason);
+                answer.tasks.push(task);
+            }
+        }
+    }
+    answer
+}
+
+impl Graceful {
+    /// Writes the tasks that stay into the binding.
+    pub fn write(&self, binding: &mut Binding) {
+        binding.spec.graceful_eviction_tasks.clone_from(&self.tasks);
+    }
+}
+
+fn judge(binding: &Binding, task: &GracefulEvictionTask, ends: Time, now: Timestamp) -> Result<LetGo, Kept> {
+    match task.suppress_deletion {
+        Some(true) => return Err(Kept::ByHand),
+        Some(false) => return Ok(LetGo::ByHand),
+        None => {}
+    }
+    let targets = &binding.spec.clusters;
+    if is_held(binding, &task.from_cluster) || targets.iter().any(|target| is_held(binding, &target.name)) {
+        return Err(Kept::Suspended);
+    }
+    if now > ends.timestamp() {
+        return Ok(LetGo::TimedOut);
+    }
+    let scheduled = binding.status.scheduler_observed_generation == binding.metadata.generation;
+    let healthy = |cluster: &str| {
+        let mut items = binding.status.aggregated_status.iter();
+        items.any(|item| item.cluster_name == cluster && item.health == Some(Health::Healthy))
+    };
+    match scheduled && targets.iter().all(|target| healthy(&target.name)) {
+        true => Ok(LetGo::Replaced),
+        false => Err(Kept::Waiting),
+    }
+}

@@ -1,0 +1,38 @@
+//! Feature gates that change decisions. Reading them from flags belongs to the command line.
+
+use serde::{Deserialize, Serialize};
+
+/// Switches for the whole control plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gates {
+    /// `StaticPolicy`: no policy edit touches what is already propagated (S1 to S5).
+    pub static_policy: bool,
+    /// `PropagationPolicyPreemption`: `preemption: Always` acts (P1).
+    pub preemption: bool,
+    /// `PriorityBasedScheduling`: bindings carry a place in the scheduler's queue.
+    pub schedule_priority: bool,
+    /// `WorkloadAffinity`: bindings carry the groups that stay together or apart.
+    pub workload_affinity: bool,
+    /// `MultiplePodTemplatesScheduling`: bindings carry the parts of a workload.
+    pub components: bool,
+}
+
+impl Default for Gates {
+    /// Only preemption is on: the field's own default `Never` is its opt-in (P1).
+    fn default() -> Self {
+        Gates {
+            static_policy: false,
+            preemption: true,
+            schedule_priority: false,
+            workload_affinity: false,
+            components: false,
+        }
+    }
+}
+
+impl Gates {
+    /// True when a policy may take templates from another one (P1, S5).
+    pub fn may_preempt(&self) -> bool {
+        self.preemption && !self.static_policy
+    }
+}

@@ -1,0 +1,136 @@
+//! What does an object of a built-in kind mean? Its replicas and needs, its health, what it depends on, and
+//! what of its status matters. Scripts that explain other kinds are run elsewhere.
+
+mod aggregate;
+mod dependencies;
+mod health;
+mod pod;
+mod reflect;
+
+use api::binding::ReplicaRequirements;
+use api::labels;
+use serde_json::Value;
+
+pub use aggregate::aggregate;
+pub use dependencies::dependencies;
+pub use health::{has_health, health};
+pub use reflect::reflect;
+
+use crate::binding::Interpretation;
+use crate::fields::{at, integer, put, text};
+
+/// Kinds that are understood without a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Deployment,
+    ReplicaSet,
+    StatefulSet,
+    DaemonSet,
+    Job,
+    CronJob,
+    Pod,
+    Service,
+    Ingress,
+    ServiceImport,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PodDisruptionBudget,
+    HorizontalPodAutoscaler,
+}
+
+impl Kind {
+    fn named(api_version: &str, kind: &str) -> Option<Kind> {
+        Some(match (api_version, kind) {
+            ("apps/v1", "Deployment") => Kind::Deployment,
+            ("apps/v1", "ReplicaSet") => Kind::ReplicaSet,
+            ("apps/v1", "StatefulSet") => Kind::StatefulSet,
+            ("apps/v1", "DaemonSet") => Kind::DaemonSet,
+            ("batch/v1", "Job") => Kind::Job,
+            ("batch/v1", "CronJob") => Kind::CronJob,
+            ("v1", "Pod") => Kind::Pod,
+            ("v1", "Service") => Kind::Service,
+            ("networking.k8s.io/v1", "Ingress") => Kind::Ingress,
+            ("multicluster.x-k8s.io/v1alpha1", "ServiceImport") => Kind::ServiceImport,
+            ("v1", "PersistentVolume") => Kind::PersistentVolume,
+            ("v1", "PersistentVolumeClaim") => Kind::PersistentVolumeClaim,
+            ("policy/v1", "PodDisruptionBudget") => Kind::PodDisruptionBudget,
+            ("autoscaling/v2", "HorizontalPodAutoscaler") => Kind::HorizontalPodAutoscaler,
+            _ => return None,
+        })
+    }
+
+    fn of(object: &Value) -> Option<Kind> {
+        Kind::named(text(object, &["apiVersion"]), text(object, &["kind"]))
+    }
+
+    /// Where its replicas stand; none if a cluster cannot be given a number of them.
+    fn replicas_field(self) -> Option<&'static str> {
+        match self {
+            Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => Some("replicas"),
+            Kind::Job => Some("parallelism"),
+            _ => None,
+        }
+    }
+
+    /// Where its pods are described.
+    fn pod_path(self) -> Option<&'static [&'static str]> {
+        match self {
+            Kind::Pod => Some(&["spec"]),
+            Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet | Kind::DaemonSet | Kind::Job => {
+                Some(&["spec", "template", "spec"])
+            }
+            Kind::CronJob => Some(&["spec", "jobTemplate", "spec", "template", "spec"]),
+            _ => None,
+        }
+    }
+}
+
+/// True for built-in kinds that can be told how many replicas to run.
+pub fn has_replicas(api_version: &str, kind: &str) -> bool {
+    Kind::named(api_version, kind).is_some_and(|kind| kind.replicas_field().is_some())
+}
+
+/// How many replicas an object wants and what each needs; nothing for kinds without pods of their own.
+pub fn replicas(object: &Value) -> (i32, Option<ReplicaRequirements>) {
+    let Some(kind) = Kind::of(object) else { return (0, None) };
+    let number = match kind {
+        Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => integer(object, &["spec", "replicas"]),
+        Kind::Job => {
+            let parallelism = integer(object, &["spec", "parallelism"]).unwrap_or(0);
+            Some(parallelism.min(integer(object, &["spec", "completions"]).unwrap_or(parallelism)))
+        }
+        Kind::Pod => Some(1),
+        _ => return (0, None),
+    };
+    let requirements = kind.pod_path().and_then(|path| at(object, path)).and_then(pod::requirements);
+    (i32::try_from(number.unwrap_or(0).max(0)).unwrap_or(i32::MAX), requirements)
+}
+
+/// Everything the binding wants to know about an object.
+pub fn interpretation(object: &Value) -> Interpretation {
+    let (replicas, requirements) = replicas(object);
+    Interpretation { replicas, requirements, ..Interpretation::default() }
+}
+
+/// Tells an object how many replicas to run. Only a number that is there is changed, as in Karmada.
+pub fn revise_replicas(object: &mut Value, replicas: i32) {
+    if let Some(field) = Kind::of(object).and_then(Kind::replicas_field)
+        && at(object, &["spec", field]).is_some()
+    {
+        put(object, &["spec", field], replicas.into());
+    }
+}
+
+/// Keeps in a manifest what the member decides. Server-side apply leaves fields alone that the manifest does
+/// not name (C4), so only the replicas of a Deployment that says so must be taken over.
+pub fn retain(manifest: &mut Value, member: &Value) {
+    let retains = text(manifest, &["metadata", "labels", labels::RETAIN_REPLICAS]) == labels::TRUE;
+    if let (Some(Kind::Deployment), true) = (Kind::of(manifest), retains)
+        && let Some(replicas) = at(member, &["spec", "replicas"])
+    {
+        put(manifest, &["spec", "replicas"], replicas.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Where does it run, with how many replicas? Follows Karmada's scheduler (behaviour.md 5) and keeps every
+//! reason: what called for a decision, why each cluster was refused, and the arithmetic of the division.
+
+mod candidate;
+mod division;
+mod estimate;
+mod failure;
+mod filter;
+mod groups;
+mod outcome;
+mod spread;
+mod strategy;
+mod trigger;
+pub(crate) mod webster;
+
+use std::collections::BTreeMap;
+
+use api::placement::ClusterAffinityTerm;
+use api::{Binding, Cluster};
+
+pub use division::{Division, Mode, Share};
+pub use failure::Failure;
+pub use filter::Refusal;
+pub use outcome::{Attempt, Placement, Schedule};
+pub use strategy::Strategy;
+pub(crate) use trigger::is_workload;
+pub use trigger::{Skip, Trigger};
+
+/// Decides where the binding's template runs. The order of the clusters does not matter.
+pub fn placement(binding: &Binding, clusters: &[Cluster]) -> Placement {
+    if let Some(skip) = trigger::skip(binding) {
+        return Placement::Skipped(skip);
+    }
+    let Some(placement) = &binding.spec.placement else { return Placement::Skipped(Skip::NoPlacement) };
+    let mut sorted: Vec<&Cluster> = clusters.iter().collect();
+    sorted.sort_by_key(|cluster| &cluster.metadata.name);
+    let Some(trigger) = trigger::trigger(binding, placement, &sorted) else { return Placement::Unchanged };
+    let fresh = trigger::asked(binding).is_some();
+    let keep = trigger == Trigger::FollowsClusters;
+    let round = Round { binding, placement, clusters: &sorted, fresh, keep };
+    match placement.cluster_affinities.is_empty() {
+        true => round.without_groups(trigger),
+        false => round.through_groups(trigger),
+    }
+}
+
+/// One decision: the same binding and clusters for every affinity group that is tried.
+struct Round<'a> {
+    binding: &'a Binding,
+    placement: &'a api::Placement,
+    clusters: &'a [&'a Cluster],
+    fresh: bool,
+    keep: bool,
+}
+
+/// What one affinity group led to.
+struct Found {
+    division: Division,
+    refused: BTreeMap<String, Refusal>,
+}
+
+impl Round<'_> {
+    fn without_groups(&self, trigger: Trigger) -> Placement {
+        match self.attempt(None) {
+            Ok(found) => Placement::Scheduled(Schedule::new(trigger, "", found.division, found.refused)),
+            Err(failure) => Placement::failed(trigger, Vec::new(), failure),
+        }
+    }
+
+    /// Tries the groups from the one in use onwards; never goes back to an earlier one by itself.
+    fn through_groups(&self, trigger: Trigger) -> Placement {
+        let terms = &self.placement.cluster_affinities;
+        let observed = &self.binding.status.scheduler_observed_affinity_name;
+        let start = terms.iter().position(|term| term.affinity_name == *observed).unwrap_or(0);
+        let mut failed: Vec<Attempt> = Vec::new();
+        for term in &terms[start..] {
+            match self.attempt(Some(term)) {
+                Ok(found) => {
+                    let schedule = Schedule::new(trigger, &term.affinity_name, found.division, found.refused);
+                    return Placement::Scheduled(schedule.after(failed));
+                }
+                Err(failure) => failed.push(Attempt { affinity_name: term.affinity_name.clone(), failure }),
+            }
+        }
+        // The group that was in use, or the first one, decides what becomes of the previous result.
+        let first = failed.first().map(|attempt| attempt.failure.clone());
+        let failure = first.expect("a placement with groups has tried at least one");
+        Placement::failed(trigger, failed, failure)
+    }
+
+    fn attempt(&self, term: Option<&ClusterAffinityTerm>) -> Result<Found, Failure> {
+        let spec = &self.binding.spec;
+        let (mut feasible, mut refused) = (Vec::new(), BTreeMap::new());
+        for cluster in self.clusters {
+            match filter::filter(spec, self.placement, term, cluster) {
+                Ok(tier) => feasible.push((*cluster, tier)),
+                Err(refusal) => drop(refused.insert(cluster.metadata.name.clone(), refusal)),
+            }
+        }
+        if feasible.is_empty() {
+            return Err(Failure::NoClusterFit { clusters: self.clusters.len(), refused });
+        }
+        let candidates = candidate::rank(spec, feasible);
+        let chosen = spread::select(self.placement, candidates, spec.replicas, self.keep)?;
+        let division = division::division(spec, self.placement, &chosen, self.fresh)?;
+        Ok(Found { division, refused })
+    }
+}
+
+#[cfg(test)]
+mod tests;

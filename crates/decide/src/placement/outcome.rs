@@ -1,0 +1,194 @@
+//! The answer to "where does it run": as a value, as a sentence, and as what is written on the binding.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use api::binding::{SCHEDULED, TargetCluster};
+use api::{Binding, ConditionStatus, Time, annotations};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{Division, Failure, Refusal, Skip, Trigger};
+use crate::conditions;
+
+/// Where a template runs, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Placement {
+    /// The binding is none of the scheduler's business.
+    Skipped(Skip),
+    /// Nothing calls for a decision.
+    Unchanged,
+    /// Clusters were chosen.
+    Scheduled(Schedule),
+    /// No cluster may run it, so it leaves those it is in (C3).
+    Nowhere {
+        /// Why it was looked at.
+        trigger: Trigger,
+        /// Affinity groups that were tried.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tried: Vec<Attempt>,
+        /// Why it failed.
+        failure: Failure,
+    },
+    /// It could not be placed, so what was decided before stays (C3).
+    Kept {
+        /// Why it was looked at.
+        trigger: Trigger,
+        /// Affinity groups that were tried.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tried: Vec<Attempt>,
+        /// Why it failed.
+        failure: Failure,
+    },
+}
+
+/// Chosen clusters, and why these.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Schedule {
+    /// Why it was looked at.
+    pub trigger: Trigger,
+    /// The affinity group in use; empty if there are none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub affinity_name: String,
+    /// Affinity groups that failed before it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Attempt>,
+    /// The chosen clusters, by name.
+    pub clusters: Vec<TargetCluster>,
+    /// How the replicas were divided.
+    pub division: Division,
+    /// Why the other clusters may not run it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, Refusal>,
+}
+
+/// An affinity group that led nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attempt {
+    /// The group.
+    pub affinity_name: String,
+    /// Why it failed.
+    pub failure: Failure,
+}
+
+impl Schedule {
+    pub(super) fn new(
+        trigger: Trigger,
+        affinity_name: &str,
+        division: Division,
+        refused: BTreeMap<String, Refusal>,
+    ) -> Schedule {
+        let target =
+            |share: &super::Share| TargetCluster { name: share.cluster.clone(), replicas: share.replicas };
+        let clusters = division.shares.iter().map(target).collect();
+        Schedule {
+            trigger,
+            affinity_name: affinity_name.to_owned(),
+            tried: Vec::new(),
+            clusters,
+            division,
+            refused,
+        }
+    }
+
+    pub(super) fn after(self, tried: Vec<Attempt>) -> Schedule {
+        Schedule { tried, ..self }
+    }
+
+    /// The clusters as Karmada's events show them, for example `{m1:2, m2:1}`.
+    pub fn result(&self) -> String {
+        let targets = self.clusters.iter().map(|target| format!("{}:{}", target.name, target.replicas));
+        format!("{{{}}}", targets.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl Placement {
+    pub(super) fn failed(trigger: Trigger, tried: Vec<Attempt>, failure: Failure) -> Placement {
+        match failure.clears() {
+            true => Placement::Nowhere { trigger, tried, failure },
+            false => Placement::Kept { trigger, tried, failure },
+        }
+    }
+
+    /// Status, reason and message of the `Scheduled` condition; none if it stays as it is.
+    pub fn condition(&self) -> Option<(ConditionStatus, &'static str, String)> {
+        match self {
+            Placement::Skipped(_) | Placement::Unchanged => None,
+            Placement::Scheduled(_) => {
+                let message = "Binding has been scheduled successfully.".to_owned();
+                Some((ConditionStatus::True, "Success", message))
+            }
+            Placement::Nowhere { failure, .. } | Placement::Kept { failure, .. } => {
+                Some((ConditionStatus::False, failure.reason(), failure.to_string()))
+            }
+        }
+    }
+
+    /// Writes the chosen clusters and the placement they came from.
+    pub fn write_spec(&self, binding: &mut Binding) {
+        match self {
+            Placement::Skipped(_) | Placement::Unchanged | Placement::Kept { .. } => return,
+            Placement::Scheduled(schedule) => binding.spec.clusters.clone_from(&schedule.clusters),
+            Placement::Nowhere { .. } => binding.spec.clusters.clear(),
+        }
+        let placement = binding.spec.placement.as_ref();
+        let json = serde_json::to_string(&placement).expect("a placement holds only text, numbers and lists");
+        binding.metadata.annotations.insert(annotations::APPLIED_PLACEMENT.to_owned(), json);
+    }
+
+    /// Writes what the binding's status says about scheduling, at the generation [`Self::write_spec`] led to.
+    pub fn write_status(&self, binding: &mut Binding, now: Timestamp) {
+        let generation = binding.metadata.generation;
+        let status = &mut binding.status;
+        let news = status.scheduler_observed_generation != generation
+            || conditions::status(&status.conditions, SCHEDULED) != Some(ConditionStatus::True);
+        if let Some((state, reason, message)) = self.condition() {
+            let condition = conditions::condition(SCHEDULED, state, reason, &message);
+            conditions::set(&mut status.conditions, condition, now);
+        }
+        match self {
+            Placement::Unchanged => status.scheduler_observed_generation = generation,
+            Placement::Scheduled(schedule) => {
+                status.scheduler_observed_generation = generation;
+                status.scheduler_observed_affinity_name.clone_from(&schedule.affinity_name);
+                // Karmada stamps every success; the same success twice is no write here (C6). A wish that is
+                // dated ahead of our clock counts as granted, or it would be granted for ever.
+                if news
+                    || status.last_scheduled_time.is_none()
+                    || matches!(schedule.trigger, Trigger::Asked { .. })
+                {
+                    let asked = binding.spec.reschedule_triggered_at;
+                    status.last_scheduled_time = Some(Time::from(now)).max(asked);
+                }
+            }
+            Placement::Skipped(_) | Placement::Nowhere { .. } | Placement::Kept { .. } => {}
+        }
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Placement::Skipped(skip) => write!(formatter, "Not scheduled, because {skip}."),
+            Placement::Unchanged => {
+                formatter.write_str("Stays where it is, because nothing calls for a decision.")
+            }
+            Placement::Scheduled(schedule) => {
+                write!(formatter, "Scheduled because {}: {}", schedule.trigger, schedule.division)?;
+                if !schedule.affinity_name.is_empty() {
+                    write!(formatter, ", by the affinity group {}", schedule.affinity_name)?;
+                }
+                formatter.write_str(".")
+            }
+            Placement::Nowhere { trigger, failure, .. } => {
+                write!(formatter, "Runs nowhere (looked at because {trigger}): {failure}")
+            }
+            Placement::Kept { trigger, failure, .. } => {
+                write!(formatter, "Stays where it is (looked at because {trigger}): {failure}")
+            }
+        }
+    }
+}

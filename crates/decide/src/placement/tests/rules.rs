@@ -1,0 +1,336 @@
+//! Triggers, filters, affinity groups, spread constraints, and the rules C1 to C3 of decisions.md.
+
+use api::annotations;
+use api::binding::GracefulEvictionTask;
+use jiff::Timestamp;
+
+use super::*;
+
+/// What the scheduler would have written after this decision.
+pub(super) fn settle(binding: Binding, clusters: &[Cluster]) -> Binding {
+    settle_at(binding, clusters, "2026-01-03T00:00:00Z")
+}
+
+/// The same an hour later.
+pub(super) fn settle_later(binding: Binding, clusters: &[Cluster]) -> Binding {
+    settle_at(binding, clusters, "2026-01-03T01:00:00Z")
+}
+
+fn settle_at(mut binding: Binding, clusters: &[Cluster], now: &str) -> Binding {
+    let now: Timestamp = now.parse().expect("a time");
+    let decision = placement(&binding, clusters);
+    let before = binding.spec.clone();
+    decision.write_spec(&mut binding);
+    if binding.spec != before {
+        binding.metadata.generation += 1;
+    }
+    decision.write_status(&mut binding, now);
+    binding
+}
+
+fn trigger_of(binding: &Binding, clusters: &[Cluster]) -> String {
+    match placement(binding, clusters) {
+        Placement::Scheduled(schedule) => schedule.trigger.to_string(),
+        other => other.to_string(),
+    }
+}
+
+#[test]
+fn the_first_trigger_wins() {
+    let members = clusters(&[9, 9]);
+    let fresh = binding(dynamic(), 4);
+    assert_eq!(trigger_of(&fresh, &members), "the placement changed");
+    let settled = settle(fresh, &members);
+    let rest = "Stays where it is, because nothing calls for a decision.";
+    assert_eq!(trigger_of(&settled, &members), rest);
+
+    let mut scaled = settled.clone();
+    scaled.spec.replicas = 6;
+    assert_eq!(trigger_of(&scaled, &members), "replicas changed from 4 to 6");
+    assert_eq!(
+        trigger_of(&asked_again(settled.clone()), &members),
+        "a fresh placement was asked for at 2026-01-02T00:00:00Z"
+    );
+    let mut leaving = members.clone();
+    leaving[0].metadata.deletion_timestamp = Some("2026-01-03T00:00:00Z".parse().expect("a time"));
+    assert_eq!(trigger_of(&settled, &leaving), "the cluster m1 is going away");
+    check(&settled, &leaving, "m2:4");
+
+    let duplicated = settle(binding(json!({}), 2), &members);
+    assert_eq!(trigger_of(&duplicated, &members), "it follows every change of the clusters");
+    let mut unreadable = settled;
+    unreadable.metadata.annotations.insert(annotations::APPLIED_PLACEMENT.to_owned(), "{".to_owned());
+    assert_eq!(trigger_of(&unreadable, &members), rest, "better stale than moved by a typo");
+}
+
+#[test]
+fn some_bindings_are_none_of_our_business() {
+    let check_skip = |change: fn(&mut Binding), expected: &str| {
+        let mut binding = binding(json!({}), 1);
+        change(&mut binding);
+        check(&binding, &clusters(&[1]), &format!("Not scheduled, because {expected}."));
+    };
+    check_skip(
+        |binding| binding.metadata.deletion_timestamp = Some("2026-01-03T00:00:00Z".parse().expect("a time")),
+        "the binding is being deleted",
+    );
+    check_skip(
+        |binding| binding.spec.scheduler_name = "mine".to_owned(),
+        "the scheduler \"mine\" takes care of the binding",
+    );
+    check_skip(
+        |binding| {
+            binding.spec.suspension =
+                serde_json::from_value(json!({"scheduling": true})).expect("a suspension")
+        },
+        "scheduling of the binding is suspended",
+    );
+    check_skip(
+        |binding| binding.metadata.labels.clear(),
+        "no policy claims the binding, so it stays where it is",
+    );
+    check_skip(|binding| binding.spec.placement = None, "the binding has no placement of its own");
+}
+
+#[test]
+fn each_refused_cluster_has_its_reason() {
+    let mut members = clusters(&[9, 9, 9, 9, 9, 9]);
+    members[0].metadata.deletion_timestamp = Some("2026-01-03T00:00:00Z".parse().expect("a time"));
+    members[1].status.api_enablements.clear();
+    members[2].spec.taints = serde_json::from_value(json!([
+        {"key": "soft", "effect": "PreferNoSchedule"},
+        {"key": "borne", "effect": "NoSchedule"},
+        {"key": "k", "value": "v", "effect": "NoExecute"},
+    ]))
+    .expect("taints");
+    let mut binding = binding(
+        json!({
+            "clusterAffinity": {"exclude": ["m4"]},
+            "clusterTolerations": [{"key": "borne", "operator": "Exists"}],
+            "spreadConstraints": [{"spreadByField": "zone", "minGroups": 1}, {"spreadByField": "cluster"}],
+        }),
+        1,
+    );
+    let task = GracefulEvictionTask { from_cluster: "m5".to_owned(), ..GracefulEvictionTask::default() };
+    binding.spec.graceful_eviction_tasks.push(task);
+    let expected = "0/6 clusters are available: \
+        1 cluster(s) did not have the API resource, \
+        1 cluster(s) did not have zones property, \
+        1 cluster(s) did not match the placement cluster affinity constraint, \
+        1 cluster(s) had untolerated taint {k=v:NoExecute}, \
+        1 cluster(s) is being deleted, \
+        1 cluster(s) is in the process of eviction.";
+    check(&binding, &members, expected);
+    check(&binding, &[], "0/0 clusters are available: no cluster exists.");
+    let here = with_previous(binding, &[("m2", 1), ("m3", 1)]);
+    let Placement::Nowhere { failure: Failure::NoClusterFit { refused, .. }, .. } =
+        placement(&here, &members)
+    else {
+        panic!("no cluster has a zone");
+    };
+    let zone = Refusal::SpreadConstraint { field: api::placement::SpreadField::Zone };
+    assert_eq!(
+        (&refused["m2"], &refused["m3"]),
+        (&zone, &zone),
+        "what runs is not driven out by taints or APIs"
+    );
+}
+
+#[test]
+fn c1_no_upper_bound_and_zones_and_providers_count() {
+    let mut members = clusters(&[9, 9, 9, 9]);
+    for (cluster, (provider, zones)) in members.iter_mut().zip([
+        ("p1", vec!["z1"]),
+        ("p1", vec!["z2"]),
+        ("p2", vec!["z2", "z3"]),
+        ("p2", vec!["z4"]),
+    ]) {
+        provider.clone_into(&mut cluster.spec.provider);
+        cluster.spec.zones = zones.into_iter().map(str::to_owned).collect();
+    }
+    let check_spread = |constraints: Value, expected: &str| {
+        check(&binding(json!({"spreadConstraints": constraints}), 1), &members, expected);
+    };
+    check_spread(json!([{"spreadByField": "cluster", "minGroups": 1}]), "m1:1 m2:1 m3:1 m4:1");
+    check_spread(
+        json!([{"spreadByField": "provider", "minGroups": 1, "maxGroups": 1}, {"spreadByField": "cluster"}]),
+        "m1:1 m2:1",
+    );
+    check_spread(
+        json!([{"spreadByField": "provider", "minGroups": 2}, {"spreadByField": "cluster", "maxGroups": 2}]),
+        "m1:1 m3:1",
+    );
+    check_spread(
+        json!([{"spreadByField": "zone", "minGroups": 2, "maxGroups": 2}, {"spreadByField": "cluster"}]),
+        "m1:1 m2:1",
+    );
+    check_spread(
+        json!([
+            {"spreadByField": "provider", "minGroups": 2},
+            {"spreadByField": "zone", "minGroups": 3, "maxGroups": 3},
+            {"spreadByField": "cluster"},
+        ]),
+        "m1:1 m2:1 m3:1",
+    );
+    check_spread(
+        json!([{"spreadByField": "zone", "minGroups": 5}, {"spreadByField": "cluster"}]),
+        "the number of feasible zone is less than spreadConstraint.MinGroups (4 of 5)",
+    );
+    check_spread(
+        json!([{"spreadByField": "provider", "minGroups": 1, "maxGroups": 1}, {"spreadByField": "cluster", "minGroups": 3}]),
+        "the number of clusters is less than the cluster spreadConstraint.MinGroups (3) in every allowed choice by provider",
+    );
+    check_spread(json!([{"spreadByLabel": "rack"}]), "spreadByLabel is not supported: use spreadByField");
+}
+
+#[test]
+fn roomier_clusters_replace_the_last_ones_when_the_first_are_too_small() {
+    let constraints = json!([{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 2}]);
+    let placement = with(dynamic(), "spreadConstraints", constraints);
+    let previous = [("m1", 5), ("m2", 5)];
+    check(&with_previous(binding(placement.clone(), 20), &previous), &clusters(&[5, 0, 40]), "m1:7 m3:13");
+    check(
+        &with_previous(binding(placement, 60), &previous),
+        &clusters(&[5, 0, 40]),
+        "no enough resource when selecting 2 clusters",
+    );
+}
+
+#[test]
+fn c2_a_workload_scaled_to_zero_stays_in_its_clusters() {
+    let members = clusters(&[9, 9, 9]);
+    for placement in [dynamic(), divided("Aggregated"), divided("Weighted"), json!({})] {
+        let mut binding = with_previous(binding(placement.clone(), 0), &[("m1", 2), ("m2", 1)]);
+        let stays = if placement == json!({}) { "m1:0 m2:0 m3:0" } else { "m1:0 m2:0" };
+        check(&binding, &members, stays);
+        binding.spec.replica_requirements = Some(Default::default());
+        check(&binding, &members, stays);
+        let zero = settle(binding, &members);
+        assert_eq!(zero, settle_later(zero.clone(), &members), "at zero nothing moves");
+    }
+    let mut config = with_previous(binding(dynamic(), 0), &[("m1", 0)]);
+    config.spec.resource.api_version = "v1".to_owned();
+    config.spec.resource.kind = "ConfigMap".to_owned();
+    check(&config, &members, "m1:0 m2:0 m3:0");
+    check(&binding(dynamic(), 0), &members, "m1:0 m2:0 m3:0");
+}
+
+#[test]
+fn c3_nothing_fits_clears_and_too_little_room_keeps() {
+    let members = clusters(&[3, 3]);
+    let nowhere = with_previous(
+        binding(with(dynamic(), "clusterAffinity", json!({"clusterNames": ["m9"]})), 4),
+        &[("m1", 4)],
+    );
+    assert!(matches!(placement(&nowhere, &members), Placement::Nowhere { .. }));
+    let cleared = settle(nowhere, &members);
+    assert_eq!(cleared.spec.clusters, []);
+    assert_eq!(
+        (cleared.status.conditions[0].reason.as_str(), cleared.status.last_scheduled_time),
+        ("NoClusterFit", None)
+    );
+
+    let kept = settle(with_previous(binding(dynamic(), 40), &[("m1", 4)]), &members);
+    assert_eq!(kept.spec.clusters, with_previous(binding(dynamic(), 40), &[("m1", 4)]).spec.clusters);
+    assert_eq!(kept.status.conditions[0].reason, "Unschedulable");
+}
+
+#[test]
+fn groups_are_tried_forward_from_the_one_in_use() {
+    let groups = json!([
+        {"affinityName": "first", "clusterNames": ["m1"]},
+        {"affinityName": "second", "clusterNames": ["m2"]},
+    ]);
+    let wanted = |replicas: i32| binding(with(dynamic(), "clusterAffinities", groups.clone()), replicas);
+    let settled = settle(wanted(5), &clusters(&[2, 9]));
+    assert_eq!(settled.status.scheduler_observed_affinity_name, "second");
+    let Placement::Scheduled(schedule) = placement(&wanted(5), &clusters(&[2, 9])) else { panic!("it fits") };
+    assert_eq!(schedule.tried[0].affinity_name, "first");
+
+    let mut later = settled.clone();
+    later.spec.replicas = 6;
+    check(&later, &clusters(&[20, 9]), "m2:6");
+    assert!(matches!(placement(&wanted(50), &clusters(&[2, 9])), Placement::Kept { .. }));
+    let mut gone = settled;
+    gone.spec.replicas = 4;
+    let left = placement(&gone, &clusters(&[20])[..1]);
+    assert!(matches!(left, Placement::Nowhere { .. }), "the group in use decides, and it has no cluster");
+}
+
+#[test]
+fn overflow_groups_take_what_does_not_fit() {
+    let groups = json!([{
+        "affinityName": "home", "clusterNames": ["m1"],
+        "overflowAffinities": [{"affinityName": "away", "clusterNames": ["m2"]}, {"affinityName": "far", "clusterNames": ["m3"]}],
+    }]);
+    let wanted = |replicas: i32| binding(with(dynamic(), "clusterAffinities", groups.clone()), replicas);
+    let members = clusters(&[4, 3, 9]);
+    check(&wanted(3), &members, "m1:3");
+    check(&wanted(6), &members, "m1:4 m2:2");
+    check(&wanted(10), &members, "m1:4 m2:3 m3:3");
+    check(&wanted(20), &members, "Clusters available replicas 16 are not enough to schedule.");
+    check(&with_previous(wanted(5), &[("m1", 4), ("m2", 3)]), &clusters(&[0, 0, 9]), "m1:4 m2:1");
+}
+
+#[test]
+fn the_answer_tells_its_arithmetic() {
+    let up = with_previous(binding(dynamic(), 24), &[("m1", 2), ("m2", 4), ("m3", 6)]);
+    let answer = placement(&up, &clusters(&[10, 5, 20]));
+    assert_eq!(
+        answer.to_string(),
+        "Scheduled because the placement changed: 24 replicas by free capacity, dividing only what is new: \
+         m1 5 (2 + 3, weight 10), m2 6 (4 + 2, weight 5), m3 13 (6 + 7, weight 20)."
+    );
+    let json = serde_json::to_value(&answer).expect("json");
+    assert_eq!(
+        json["scheduled"]["division"]["shares"][0],
+        json!({"cluster": "m1", "weight": 10, "before": 2, "replicas": 5})
+    );
+    let Placement::Scheduled(schedule) = answer else { panic!("it fits") };
+    assert_eq!(schedule.result(), "{m1:5, m2:6, m3:13}");
+}
+
+#[test]
+fn c6_a_placement_that_stays_is_no_write() {
+    let members = clusters(&[9, 9]);
+    for placement in [json!({}), dynamic()] {
+        let once = settle(binding(placement, 2), &members);
+        assert_eq!(settle_later(once.clone(), &members), once, "not even the time of the last schedule");
+        let mut scaled = once.clone();
+        scaled.spec.replicas = 3;
+        scaled.metadata.generation += 1;
+        assert_eq!(
+            settle_later(scaled, &members).status.last_scheduled_time.map(|time| time.to_string()).as_deref(),
+            Some("2026-01-03T01:00:00Z")
+        );
+    }
+}
+
+#[test]
+fn what_runs_is_preferred_to_more_room() {
+    let constraint = json!([{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]);
+    let here = with_previous(binding(json!({"spreadConstraints": constraint}), 1), &[("m2", 1)]);
+    check(&here, &clusters(&[50, 1]), "m2:1");
+}
+
+#[test]
+fn only_changes_of_the_group_in_use_count() {
+    let group = |name: &str, cluster: &str| json!({"affinityName": name, "clusterNames": [cluster]});
+    let groups = |terms: Value| with(dynamic(), "clusterAffinities", terms);
+    let members = clusters(&[9, 9, 9]);
+    let settled = settle(binding(groups(json!([group("a", "m1"), group("b", "m2")])), 1), &members);
+    assert_eq!(settled.status.scheduler_observed_affinity_name, "a");
+    let check_change = |terms: Value, observed: &str, expected: bool| {
+        let mut changed = settled.clone();
+        changed.spec.placement = serde_json::from_value(groups(terms.clone())).expect("a placement");
+        changed.status.scheduler_observed_affinity_name = observed.to_owned();
+        let changed = trigger_of(&changed, &members) == "the placement changed";
+        assert_eq!(changed, expected, "{terms} {observed}");
+    };
+    check_change(json!([group("a", "m1"), group("b", "m3")]), "a", false);
+    check_change(json!([group("a", "m1")]), "a", false);
+    check_change(json!([group("a", "m3"), group("b", "m2")]), "a", true);
+    check_change(json!([group("c", "m1"), group("b", "m2")]), "a", true);
+    check_change(json!([group("a", "m1"), group("b", "m3")]), "", true);
+    check_change(json!([group("c", "m1")]), "c", true);
+}

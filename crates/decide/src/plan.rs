@@ -1,0 +1,174 @@
+//! What would this change do? Settles the world as it is and as it would be with the functions that
+//! controllers call, and tells the difference: per template, per cluster, in total. Promises nothing that
+//! reconciling would not do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::activation::HoldWhy;
+use crate::policy::PolicyKey;
+use crate::propagation::Propagation;
+use crate::template::TemplateKey;
+use crate::world::{Answers, Change, ChangeError, World};
+
+mod difference;
+mod print;
+
+use difference::Worlds;
+
+/// What a set of changes would do; templates to which nothing happens are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// Per template.
+    pub templates: BTreeMap<String, TemplatePlan>,
+    /// In total.
+    pub totals: Totals,
+}
+
+/// What would happen to one template.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplatePlan {
+    /// The template.
+    pub template: TemplateKey,
+    /// Who would own it, if that changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ClaimChange>,
+    /// What waits for the template to change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<HoldWhy>,
+    /// What would happen in each cluster.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub clusters: BTreeMap<String, ClusterPlan>,
+    /// Why, in one sentence.
+    pub why: String,
+}
+
+/// How ownership of a template would change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "change", rename_all = "camelCase")]
+pub enum ClaimChange {
+    /// Nobody had it.
+    Claimed {
+        /// Who gets it.
+        by: PolicyKey,
+    },
+    /// Nobody gets it.
+    Released {
+        /// Who had it.
+        from: PolicyKey,
+    },
+    /// Its owner let go and another one matches.
+    Handed {
+        /// Who had it.
+        from: PolicyKey,
+        /// Who gets it.
+        to: PolicyKey,
+    },
+    /// Taken from an owner that would have kept it.
+    Preempted {
+        /// Who had it.
+        from: PolicyKey,
+        /// Who takes it.
+        by: PolicyKey,
+    },
+}
+
+/// What would happen to a template in one cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClusterPlan {
+    /// What changes.
+    #[serde(flatten)]
+    pub action: Action,
+    /// Suspended there, so nothing is written until it is resumed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suspended: bool,
+}
+
+/// A change in one cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "action", rename_all = "camelCase")]
+pub enum Action {
+    /// It appears there.
+    Create {
+        /// With so many replicas.
+        replicas: i32,
+    },
+    /// It vanishes there.
+    Delete {
+        /// With so many replicas.
+        replicas: i32,
+    },
+    /// It gets another number of replicas.
+    Scale {
+        /// From.
+        from: i32,
+        /// To.
+        to: i32,
+    },
+    /// Its content changes.
+    Update,
+    /// Its brake goes on.
+    Suspend,
+    /// Its brake comes off.
+    Resume,
+}
+
+/// A plan in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Totals {
+    /// Templates to which anything happens.
+    pub templates: usize,
+    /// Templates claimed by a policy that nobody had.
+    pub claimed: usize,
+    /// Templates that nobody has any more.
+    pub released: usize,
+    /// Templates that change hands because their owner let go.
+    pub handed: usize,
+    /// Templates taken from their owner.
+    pub preempted: usize,
+    /// Templates that leave a cluster and enter another one.
+    pub moved: usize,
+    /// Templates for which something waits for a change of theirs.
+    pub held: usize,
+    /// Objects that appear in a cluster.
+    pub created: usize,
+    /// Objects that vanish from a cluster.
+    pub deleted: usize,
+    /// Objects that get another number of replicas.
+    pub scaled: usize,
+    /// Objects whose content changes.
+    pub updated: usize,
+    /// Objects whose brake goes on.
+    pub suspended: usize,
+    /// Objects whose brake comes off.
+    pub resumed: usize,
+}
+
+/// What would these changes do, made together?
+pub fn plan(world: &World, changes: &[Change], answers: Answers<'_>) -> Result<Plan, ChangeError> {
+    let mut before = world.clone();
+    before.settle_all(answers);
+    let mut after = before.clone();
+    let mut touched = BTreeSet::new();
+    for change in changes {
+        touched.extend(after.apply(change)?);
+    }
+    let mut reasons = BTreeMap::new();
+    let mut see = |key: &TemplateKey, decided: &Propagation| {
+        reasons.entry(key.clone()).or_insert_with(|| decided.why().to_string());
+    };
+    let written = after.settle_seen(&touched, answers, &mut see);
+    touched.extend(written);
+    let overrides_differ = before.overrides != after.overrides;
+    Ok(Worlds { before: &before, after: &after, overrides_differ, answers }.difference(&touched, reasons))
+}
+
+impl Plan {
+    /// True when nothing at all would happen.
+    pub fn is_empty(&self) -> bool {
+        self.templates.is_empty()
+    }
+}

@@ -1,0 +1,78 @@
+//! A plan as text: one line per template and cluster, the totals last.
+
+use std::fmt;
+
+use super::{Action, ClaimChange, ClusterPlan, Plan, Totals};
+
+impl fmt::Display for Plan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for plan in self.templates.values() {
+            write!(formatter, "{}", plan.template)?;
+            if let Some(claim) = &plan.claim {
+                write!(formatter, ": {claim}")?;
+            }
+            writeln!(formatter)?;
+            for (cluster, change) in &plan.clusters {
+                writeln!(formatter, "  {cluster}: {change}")?;
+            }
+            match &plan.held {
+                Some(held) => writeln!(formatter, "  waits: {held}")?,
+                None => writeln!(formatter, "  because {}", plan.why)?,
+            }
+        }
+        write!(formatter, "{}", self.totals)
+    }
+}
+
+impl fmt::Display for ClaimChange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClaimChange::Claimed { by } => write!(formatter, "claimed by {by}"),
+            ClaimChange::Released { from } => write!(formatter, "released by {from}"),
+            ClaimChange::Handed { from, to } => write!(formatter, "handed from {from} to {to}"),
+            ClaimChange::Preempted { from, by } => write!(formatter, "taken from {from} by {by}"),
+        }
+    }
+}
+
+impl fmt::Display for ClusterPlan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.action {
+            Action::Create { replicas } => write!(formatter, "create with {replicas} replicas")?,
+            Action::Delete { replicas } => write!(formatter, "delete with {replicas} replicas")?,
+            Action::Scale { from, to } => write!(formatter, "scale from {from} to {to} replicas")?,
+            Action::Update => write!(formatter, "update")?,
+            Action::Suspend => return write!(formatter, "suspend"),
+            Action::Resume => write!(formatter, "resume")?,
+        }
+        if self.suspended { write!(formatter, " (suspended: not before it is resumed)") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            (self.claimed, "claimed"),
+            (self.released, "released"),
+            (self.handed, "handed over"),
+            (self.preempted, "preempted"),
+            (self.moved, "moved"),
+            (self.held, "waiting"),
+            (self.created, "to create"),
+            (self.deleted, "to delete"),
+            (self.scaled, "to scale"),
+            (self.updated, "to update"),
+            (self.suspended, "to suspend"),
+            (self.resumed, "to resume"),
+        ];
+        if self.templates == 0 {
+            return write!(formatter, "Plan: nothing changes.");
+        }
+        let plural = if self.templates == 1 { "" } else { "s" };
+        write!(formatter, "Plan: {} template{plural}", self.templates)?;
+        for (count, words) in parts.into_iter().filter(|(count, _)| *count > 0) {
+            write!(formatter, ", {count} {words}")?;
+        }
+        write!(formatter, ".")
+    }
+}

@@ -1,0 +1,191 @@
+//! A resource template as the decisions see it: what it is, who claims it, what its user wrote. Knows no
+//! policy.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use api::labels::is_bookkeeping;
+use api::records::{ClaimRecord, RECONCILE, WAITING};
+use api::{ObjectMeta, Time, names};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::policy::{Moment, latest};
+
+mod digest;
+
+pub use digest::digest;
+
+/// Which template.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateKey {
+    /// `group/version`.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Empty for cluster-scoped kinds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+impl TemplateKey {
+    /// API group, empty for the core group.
+    pub fn group(&self) -> &str {
+        group(&self.api_version)
+    }
+
+    /// Namespace and name of its binding.
+    pub fn binding(&self) -> BindingKey {
+        BindingKey { namespace: self.namespace.clone(), name: names::binding_name(&self.kind, &self.name) }
+    }
+}
+
+impl fmt::Display for TemplateKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.namespace.as_str() {
+            "" => write!(formatter, "{} {}", self.kind, self.name),
+            namespace => write!(formatter, "{} {namespace}/{}", self.kind, self.name),
+        }
+    }
+}
+
+/// Which binding: empty `namespace` means a ClusterResourceBinding.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BindingKey {
+    /// Empty for cluster-scoped bindings.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+/// API group of an `apiVersion`, empty for the core group.
+pub fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// An object that policies can propagate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Template {
+    /// What it is and how it is called.
+    pub key: TemplateKey,
+    /// Unique over time.
+    pub uid: String,
+    /// Changes with every write.
+    pub resource_version: String,
+    /// All labels, the user's and ours.
+    pub labels: BTreeMap<String, String>,
+    /// All annotations, the user's and ours.
+    pub annotations: BTreeMap<String, String>,
+    /// When its user last changed it.
+    pub changed: Moment,
+    /// Its deletion was asked for.
+    pub deleting: bool,
+    /// Digest of the user's part.
+    pub digest: String,
+    /// The whole object.
+    pub object: Arc<Value>,
+}
+
+impl Template {
+    /// Reads any object; none if it has no type or no name.
+    pub fn read(object: Arc<Value>) -> Option<Template> {
+        let text = |name: &str| Some(object.get(name)?.as_str()?.to_owned());
+        let metadata: ObjectMeta = serde_json::from_value(object.get("metadata")?.clone()).ok()?;
+        if metadata.name.is_empty() {
+            return None;
+        }
+        Some(Template {
+            key: TemplateKey {
+                api_version: text("apiVersion")?,
+                kind: text("kind")?,
+                namespace: metadata.namespace,
+                name: metadata.name,
+            },
+            changed: Moment {
+                second: changed(&metadata.managed_fields, metadata.creation_timestamp),
+                version: metadata.resource_version.parse().unwrap_or(0),
+            },
+            uid: metadata.uid,
+            resource_version: metadata.resource_version,
+            labels: metadata.labels,
+            annotations: metadata.annotations,
+            deleting: metadata.deletion_timestamp.is_some(),
+            digest: digest(&object),
+            object,
+        })
+    }
+
+    /// How things stood when the policy in charge claimed it.
+    pub fn claim_record(&self) -> Option<ClaimRecord> {
+        serde_json::from_str(self.annotations.get(api::records::CLAIM)?).ok()
+    }
+
+    /// True when it is on the static waiting list (S3).
+    pub fn is_waiting(&self) -> bool {
+        self.annotations.contains_key(WAITING)
+    }
+
+    /// What `longshore reconcile` asked for last.
+    pub fn reconcile(&self) -> &str {
+        self.annotations.get(RECONCILE).map_or("", String::as_str)
+    }
+
+    /// The same template with other labels and annotations; the user's part must be the same.
+    pub(crate) fn with_marks(
+        &self,
+        labels: BTreeMap<String, String>,
+        annotations: BTreeMap<String, String>,
+    ) -> Template {
+        let mut object = Value::clone(&self.object);
+        for (field, map) in [("labels", &labels), ("annotations", &annotations)] {
+            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                put_map(metadata, field, map);
+            }
+        }
+        Template { labels, annotations, object: Arc::new(object), ..self.clone() }
+    }
+}
+
+fn put_map(metadata: &mut Map<String, Value>, field: &str, map: &BTreeMap<String, String>) {
+    if map.is_empty() {
+        metadata.remove(field);
+        return;
+    }
+    let pairs = map.iter().map(|(key, value)| (key.clone(), Value::String(value.clone())));
+    metadata.insert(field.to_owned(), Value::Object(pairs.collect()));
+}
+
+/// The last write that touched more than bookkeeping and status.
+fn changed(managed_fields: &[Value], created: Option<Time>) -> Option<Time> {
+    latest(managed_fields.iter().filter(|entry| owns_users_part(entry)), created)
+}
+
+fn owns_users_part(entry: &Value) -> bool {
+    if entry.get("subresource").and_then(Value::as_str) == Some("status") {
+        return false;
+    }
+    let Some(fields) = entry.get("fieldsV1").and_then(Value::as_object) else { return true };
+    fields.iter().any(|(field, inner)| match field.as_str() {
+        "f:status" => false,
+        "f:metadata" => owns_users_metadata(inner),
+        _ => true,
+    })
+}
+
+fn owns_users_metadata(fields: &Value) -> bool {
+    let Some(fields) = fields.as_object() else { return false };
+    fields.iter().any(|(field, inner)| match field.as_str() {
+        "f:labels" | "f:annotations" => inner.as_object().is_some_and(|keys| {
+            keys.keys().filter_map(|key| key.strip_prefix("f:")).any(|key| !is_bookkeeping(key))
+        }),
+        _ => true,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! What does each member receive? One Work per cluster, rendered from the template the binding is pinned to
+//! and from nothing newer (R2), and the Works that have to go.
+
+mod dispatch;
+mod prune;
+mod render;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use api::binding::TargetCluster;
+use api::failover::PurgeMode;
+use api::records::Pin;
+use api::{Binding, BindingSpec, Cluster, OverridePolicy, Work, names};
+use serde::Serialize;
+
+pub use dispatch::{Conflict, Dispatch, Withdraw, dispatch, withdraw};
+
+use crate::binding::is_held;
+use crate::overrides::Failed;
+use crate::template::Template;
+
+/// What the Works of a binding should be.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Works {
+    /// Works as they should be, by cluster. Those that exist and are not here are left alone.
+    pub works: BTreeMap<String, Work>,
+    /// Works that go, by cluster; suspension does not hold them (U4).
+    pub orphans: BTreeMap<String, Orphan>,
+    /// Clusters that get nothing new, because an override policy could not act.
+    pub failed: BTreeMap<String, Failed>,
+    /// Why no Work was rendered.
+    pub frozen: Option<Frozen>,
+}
+
+/// One sentence: who receives what is current, and why others do not.
+impl fmt::Display for Works {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.frozen {
+            Some(frozen) => write!(formatter, "No Work is rendered, because {frozen}")?,
+            None if self.works.is_empty() => formatter.write_str("No cluster receives a Work")?,
+            None => {
+                let held =
+                    |work: &Work| if work.spec.suspend_dispatching == Some(true) { " (held)" } else { "" };
+                let names = self.works.iter().map(|(cluster, work)| format!("{cluster}{}", held(work)));
+                write!(formatter, "Works for {}", names.collect::<Vec<_>>().join(", "))?;
+            }
+        }
+        for (cluster, orphan) in &self.orphans {
+            write!(formatter, "; the one in {cluster} goes, because {orphan}")?;
+        }
+        for (cluster, failed) in &self.failed {
+            write!(formatter, "; {cluster} gets nothing new: {failed}")?;
+        }
+        formatter.write_str(".")
+    }
+}
+
+/// Why a Work goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Orphan {
+    /// The binding is being deleted.
+    BindingDeleted,
+    /// The cluster is no longer among the binding's clusters.
+    NotChosen,
+}
+
+impl fmt::Display for Orphan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Orphan::BindingDeleted => "its binding is being deleted",
+            Orphan::NotChosen => "its binding no longer names the cluster",
+        })
+    }
+}
+
+/// Why no Work is rendered: what the members have stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
+pub enum Frozen {
+    /// The binding is being deleted.
+    Deleting,
+    /// Works have to go first, because their clusters are left directly.
+    Purging {
+        /// Those clusters.
+        clusters: Vec<String>,
+    },
+    /// The template is gone.
+    NoTemplate,
+    /// The binding does not say which template it means.
+    NotPinned,
+    /// The template was changed, and no policy has taken the change over (R2).
+    OtherTemplate {
+        /// Digest the binding is pinned to.
+        pinned: String,
+        /// Digest of the template now.
+        found: String,
+    },
+}
+
+impl fmt::Display for Frozen {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Frozen::Deleting => formatter.write_str("the binding is being deleted"),
+            Frozen::Purging { clusters } => {
+                write!(formatter, "the copies in {} have to go before new ones come", clusters.join(", "))
+            }
+            Frozen::NoTemplate => formatter.write_str("the template is gone"),
+            Frozen::NotPinned => formatter.write_str("the binding is not yet pinned to a template"),
+            Frozen::OtherTemplate { .. } => {
+                formatter.write_str("the template was changed and no policy has taken the change over")
+            }
+        }
+    }
+}
+
+/// Everything a rendering needs besides the binding.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// The template as it is now; none if it is gone.
+    pub template: Option<&'a Template>,
+    /// Override policies of the cluster scope and of the template's namespace.
+    pub overrides: &'a [OverridePolicy],
+    /// The clusters, for the policies that select them.
+    pub clusters: &'a [Cluster],
+    /// Works of this binding that exist.
+    pub existing: &'a [Work],
+}
+
+/// Decides what each member receives.
+pub fn works(binding: &Binding, sources: Sources<'_>) -> Works {
+    let mut answer = Works { orphans: orphans(binding, sources.existing), ..Works::default() };
+    match source(binding, sources) {
+        Ok(template) => render::render(binding, template, sources, &mut answer),
+        Err(frozen) => {
+            // Suspension acts also on what is frozen; nothing else of a Work changes.
+            answer.works = braked(binding, sources.existing, &answer.orphans);
+            answer.frozen = Some(frozen);
+        }
+    }
+    answer
+}
+
+/// The clusters a binding names, with their replicas: its own first, then those of the bindings that need it.
+pub fn targets(spec: &BindingSpec) -> Vec<TargetCluster> {
+    let mut seen = BTreeSet::new();
+    let needed = spec.required_by.iter().flat_map(|snapshot| &snapshot.clusters);
+    spec.clusters.iter().chain(needed).filter(|target| seen.insert(target.name.as_str())).cloned().collect()
+}
+
+/// The clusters in which a binding may have a Work: its targets and those it is leaving gracefully.
+pub fn clusters_in_use(spec: &BindingSpec) -> BTreeSet<String> {
+    let leaving = spec.graceful_eviction_tasks.iter().filter(|task| !goes_directly(task.purge_mode));
+    let names = leaving.map(|task| task.from_cluster.clone());
+    targets(spec).into_iter().map(|target| target.name).chain(names).collect()
+}
+
+fn goes_directly(purge_mode: Option<PurgeMode>) -> bool {
+    matches!(purge_mode, Some(PurgeMode::Directly | PurgeMode::Immediately))
+}
+
+fn cluster_of(work: &Work) -> &str {
+    names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default()
+}
+
+fn orphans(binding: &Binding, existing: &[Work]) -> BTreeMap<String, Orphan> {
+    let in_use = clusters_in_use(&binding.spec);
+    let reason = |cluster: &str| match binding.metadata.deletion_timestamp {
+        Some(_) => Some(Orphan::BindingDeleted),
+        None => (!in_use.contains(cluster)).then_some(Orphan::NotChosen),
+    };
+    let living = existing.iter().filter(|work| work.metadata.deletion_timestamp.is_none());
+    living.filter_map(|work| Some((cluster_of(work).to_owned(), reason(cluster_of(work))?))).collect()
+}
+
+/// The template to render from, or why there is none.
+fn source<'a>(binding: &Binding, sources: Sources<'a>) -> Result<&'a Template, Frozen> {
+    if binding.metadata.deletion_timestamp.is_some() {
+        return Err(Frozen::Deleting);
+    }
+    let tasks = binding.spec.graceful_eviction_tasks.iter().filter(|task| goes_directly(task.purge_mode));
+    let purged: BTreeSet<&str> = tasks.map(|task| task.from_cluster.as_str()).collect();
+    let left = sources.existing.iter().map(cluster_of).filter(|cluster| purged.contains(cluster));
+    let clusters: BTreeSet<String> = left.map(str::to_owned).collect();
+    if !clusters.is_empty() {
+        return Err(Frozen::Purging { clusters: clusters.into_iter().collect() });
+    }
+    let template = sources.template.ok_or(Frozen::NoTemplate)?;
+    let pinned = Pin::read(&binding.metadata).ok_or(Frozen::NotPinned)?.template;
+    match pinned == template.digest {
+        true => Ok(template),
+        false => Err(Frozen::OtherTemplate { pinned, found: template.digest.clone() }),
+    }
+}
+
+/// The existing Works with the brake as it is now.
+fn braked(
+    binding: &Binding,
+    existing: &[Work],
+    orphans: &BTreeMap<String, Orphan>,
+) -> BTreeMap<String, Work> {
+    let kept = existing.iter().filter(|work| !orphans.contains_key(cluster_of(work)));
+    let braked = kept.map(|work| {
+        let mut work = work.clone();
+        work.spec.suspend_dispatching = Some(is_held(binding, cluster_of(&work)));
+        (cluster_of(&work).to_owned(), work)
+    });
+    braked.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! How does a template become a Work? Replicas, overrides, labels and annotations, in this order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::binding::TargetCluster;
+use api::propagation::ConflictResolution;
+use api::work::WorkloadTemplate;
+use api::{Binding, Cluster, Work, annotations, finalizers, kinds, labels, names};
+use serde_json::Value;
+
+use super::{Sources, Works, cluster_of, prune::prune, targets};
+use crate::binding::is_held;
+use crate::fields::{integer, map, pairs, put, remove, text};
+use crate::interpret::revise_replicas;
+use crate::overrides::{Overridden, overrides, remembered};
+use crate::placement::{Strategy, is_workload, webster};
+use crate::template::Template;
+
+/// Marks of the policy that claims a template: labels first, then annotations.
+const CLAIM_LABELS: [&str; 2] =
+    [labels::PROPAGATION_POLICY_PERMANENT_ID, labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID];
+const CLAIM_ANNOTATIONS: [&str; 3] = [
+    annotations::PROPAGATION_POLICY_NAMESPACE,
+    annotations::PROPAGATION_POLICY_NAME,
+    annotations::CLUSTER_PROPAGATION_POLICY_NAME,
+];
+
+/// Renders a Work for every target; a cluster whose overrides fail is told and left alone.
+pub(super) fn render(binding: &Binding, template: &Template, sources: Sources<'_>, answer: &mut Works) {
+    let targets = targets(&binding.spec);
+    let completions = completions(binding, template, &targets);
+    let clusters: BTreeMap<&str, &Cluster> =
+        sources.clusters.iter().map(|cluster| (cluster.metadata.name.as_str(), cluster)).collect();
+    for (index, target) in targets.iter().enumerate() {
+        // A cluster that is gone gets nothing, and its Works go with its namespace.
+        let Some(cluster) = clusters.get(target.name.as_str()) else { continue };
+        let mut object = Value::clone(&template.object);
+        if is_workload(&binding.spec) {
+            revise_replicas(&mut object, target.replicas);
+        }
+        if let Some(completions) = completions.as_ref().and_then(|all| all.get(index)) {
+            put(&mut object, &["spec", "completions"], (*completions).into());
+        }
+        match overrides(&object, cluster, sources.overrides) {
+            Overridden::Failed(failed) => drop(answer.failed.insert(target.name.clone(), failed)),
+            Overridden::Done { object, cluster_policies, policies } => {
+                let Some(mut work) = work(binding, template, object, &target.name, sources.existing) else {
+                    continue;
+                };
+                work.metadata.annotations.extend(remembered(&cluster_policies, &policies));
+                answer.works.insert(target.name.clone(), work);
+            }
+        }
+    }
+}
+
+/// How often the pods of a Job must succeed in each target; none if that is not divided.
+fn completions(binding: &Binding, template: &Template, targets: &[TargetCluster]) -> Option<Vec<i64>> {
+    let placement = binding.spec.placement.as_ref()?;
+    let divided = binding.spec.replicas > 0 && Strategy::of(placement) != Strategy::Duplicated;
+    let total = integer(&template.object, &["spec", "completions"])?;
+    if !divided || template.key.kind != "Job" || targets.iter().all(|target| target.replicas == 0) {
+        return None;
+    }
+    let parties: Vec<(&str, i64)> =
+        targets.iter().map(|target| (target.name.as_str(), i64::from(target.replicas))).collect();
+    Some(webster::divide(total, &parties, webster::Ties::of(&template.uid)))
+}
+
+/// The Work for one cluster; none while its predecessor is still going.
+fn work(
+    binding: &Binding,
+    template: &Template,
+    mut manifest: Value,
+    cluster: &str,
+    existing: &[Work],
+) -> Option<Work> {
+    let part = |path: &[&str]| text(&manifest, path);
+    let name =
+        names::work_name(part(&["kind"]), part(&["metadata", "name"]), part(&["metadata", "namespace"]));
+    let mut work = Work::new(&kinds::WORK, &names::execution_namespace(cluster), &name);
+    let old = existing.iter().find(|old| cluster_of(old) == cluster && old.metadata.name == name);
+    // A Work on its way out is not written to; its end brings us back here.
+    if old.is_some_and(|old| old.metadata.deletion_timestamp.is_some()) {
+        return None;
+    }
+    let known_id = old.map_or("", |old| old.metadata.label(labels::WORK_PERMANENT_ID));
+    let work_id = if known_id.is_empty() { new_id(binding, &work) } else { known_id.to_owned() };
+    let (binding_label, binding_id) = binding_id(binding);
+    let back = back_references(binding);
+    let conflict = conflict_resolution(binding, &manifest);
+
+    claim_of_binding(&mut manifest, binding);
+    set(&mut manifest, "labels", &[(binding_label, &binding_id), (labels::MANAGED, labels::TRUE)]);
+    for (key, value) in &back {
+        set(&mut manifest, "annotations", &[(key, value)]);
+    }
+    let generation = integer(&template.object, &["metadata", "generation"]).unwrap_or(0).to_string();
+    if generation != "0" {
+        set(&mut manifest, "annotations", &[(annotations::TEMPLATE_GENERATION, &generation)]);
+    }
+    let of_work = [
+        (annotations::TEMPLATE_UID, template.uid.as_str()),
+        (annotations::WORK_NAME, &work.metadata.name),
+        (annotations::WORK_NAMESPACE, &work.metadata.namespace),
+        (annotations::CONFLICT_RESOLUTION, conflict),
+    ];
+    set(&mut manifest, "annotations", &of_work);
+    prune(&mut manifest);
+    record_managed_keys(&mut manifest, &work_id);
+
+    work.metadata.finalizers = vec![finalizers::EXECUTION.to_owned()];
+    let labels = [(binding_label, binding_id), (labels::WORK_PERMANENT_ID, work_id)];
+    work.metadata.labels = labels.map(|(key, value)| (key.to_owned(), value)).into();
+    work.metadata.annotations = back;
+    work.metadata.annotations.insert(annotations::CONFLICT_RESOLUTION.to_owned(), conflict.to_owned());
+    work.spec.workload = WorkloadTemplate { manifests: vec![manifest] };
+    work.spec.suspend_dispatching = Some(is_held(binding, cluster));
+    work.spec.preserve_resources_on_deletion =
+        Some(binding.spec.preserve_resources_on_deletion.unwrap_or(false));
+    Some(work)
+}
+
+fn binding_id(binding: &Binding) -> (&'static str, String) {
+    let label = match binding.metadata.namespace.as_str() {
+        "" => labels::CLUSTER_RESOURCE_BINDING_PERMANENT_ID,
+        _ => labels::RESOURCE_BINDING_PERMANENT_ID,
+    };
+    (label, binding.metadata.label(label).to_owned())
+}
+
+fn back_references(binding: &Binding) -> BTreeMap<String, String> {
+    let (namespace, name) = (&binding.metadata.namespace, &binding.metadata.name);
+    match namespace.is_empty() {
+        true => [(annotations::CLUSTER_RESOURCE_BINDING_NAME.to_owned(), name.clone())].into(),
+        false => [
+            (annotations::RESOURCE_BINDING_NAMESPACE.to_owned(), namespace.clone()),
+            (annotations::RESOURCE_BINDING_NAME.to_owned(), name.clone()),
+        ]
+        .into(),
+    }
+}
+
+/// The template's own word counts first, then the binding's.
+fn conflict_resolution(binding: &Binding, manifest: &Value) -> &'static str {
+    match text(manifest, &["metadata", "annotations", annotations::CONFLICT_RESOLUTION]) {
+        annotations::CONFLICT_OVERWRITE => annotations::CONFLICT_OVERWRITE,
+        annotations::CONFLICT_ABORT => annotations::CONFLICT_ABORT,
+        _ => match binding.spec.conflict_resolution {
+            Some(ConflictResolution::Overwrite) => annotations::CONFLICT_OVERWRITE,
+            _ => annotations::CONFLICT_ABORT,
+        },
+    }
+}
+
+/// Members are told the policy the binding was made from. The template may already be claimed by another one
+/// that waits for its turn (L2), and that alone is no reason to write to a member.
+fn claim_of_binding(manifest: &mut Value, binding: &Binding) {
+    let marks = [
+        ("labels", &CLAIM_LABELS[..], &binding.metadata.labels),
+        ("annotations", &CLAIM_ANNOTATIONS, &binding.metadata.annotations),
+    ];
+    for (field, keys, of_binding) in marks {
+        for key in keys {
+            match of_binding.get(*key) {
+                Some(value) => set(manifest, field, &[(key, value)]),
+                None => drop(remove(manifest, &["metadata", field, key])),
+            }
+        }
+    }
+}
+
+fn set(manifest: &mut Value, field: &str, values: &[(&str, &str)]) {
+    if let Some(map) = map(manifest, &["metadata", field]) {
+        map.extend(values.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))));
+    }
+}
+
+/// Lists the keys that come from the control plane, so that members may add their own. Annotations are
+/// listed before the Work's id becomes a label, as in Karmada.
+fn record_managed_keys(manifest: &mut Value, work_id: &str) {
+    for key in [annotations::MANAGED_ANNOTATIONS, annotations::MANAGED_LABELS] {
+        set(manifest, "annotations", &[(key, "")]);
+    }
+    let list = |keys: BTreeSet<String>| keys.into_iter().collect::<Vec<_>>().join(",");
+    let keys = |manifest: &Value, field: &str| {
+        pairs(manifest, &["metadata", field]).map(|(key, _)| key.clone()).collect::<BTreeSet<_>>()
+    };
+    let managed = list(keys(manifest, "annotations"));
+    set(manifest, "annotations", &[(annotations::MANAGED_ANNOTATIONS, &managed)]);
+    set(manifest, "labels", &[(labels::WORK_PERMANENT_ID, work_id)]);
+    let managed = list(keys(manifest, "labels"));
+    set(manifest, "annotations", &[(annotations::MANAGED_LABELS, &managed)]);
+}
+
+/// An id that follows from what the Work is for, so that deciding twice gives the same Work.
+fn new_id(binding: &Binding, work: &Work) -> String {
+    let (_, id) = binding_id(binding);
+    let identity = [&id, &binding.metadata.uid, &work.metadata.namespace, &work.metadata.name];
+    let bytes = identity.into_iter().flat_map(|part| part.bytes().chain([0]));
+    let hash = bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    });
+    names::permanent_id(hash.to_be_bytes())
+}

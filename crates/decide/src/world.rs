@@ -1,0 +1,237 @@
+//! Everything that decisions depend on, as one value, and how it comes to rest: the decisions a controller
+//! would make, folded until none changes anything. Knows no API server and no time.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::interpreter::DependentObjectReference;
+use api::{Binding, Cluster, OverridePolicy};
+
+use crate::binding::Rollout;
+use crate::claim::claim_on;
+use crate::claim::policies::Policies;
+use crate::claim::templates::Templates;
+use crate::dependencies::attached;
+use crate::gates::Gates;
+use crate::policy::{Policy, PolicyKey};
+use crate::propagation::{Facts, Propagation, propagation};
+use crate::selector::labels_match;
+use crate::template::{BindingKey, Template, TemplateKey};
+
+mod answers;
+mod change;
+
+pub use answers::Answers;
+pub use change::{Change, ChangeError};
+
+/// A whole control plane at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct World {
+    /// Policies of both scopes.
+    pub policies: Policies,
+    /// Everything that can be propagated.
+    pub templates: Templates,
+    /// Bindings of both scopes.
+    pub bindings: BTreeMap<BindingKey, Arc<Binding>>,
+    /// Members, by name.
+    pub clusters: Arc<Vec<Cluster>>,
+    /// Override policies of both scopes.
+    pub overrides: BTreeMap<PolicyKey, Arc<OverridePolicy>>,
+    /// Rollout policies of both scopes.
+    pub rollouts: BTreeMap<PolicyKey, Rollout>,
+    /// Switches.
+    pub gates: Gates,
+}
+
+impl World {
+    /// What becomes of one template now; none if there is no such template.
+    pub fn look(&self, key: &TemplateKey, answers: Answers<'_>) -> Option<Propagation> {
+        let template = self.templates.get(key)?;
+        let facts = Facts {
+            template,
+            binding: self.bindings.get(&key.binding()).map(AsRef::as_ref),
+            policies: &self.policies,
+            rollouts: &self.rollouts,
+            gates: &self.gates,
+        };
+        let missing = |policy: &Policy| self.missing_overrides(policy);
+        Some(propagation(facts, |template, _| (answers.interpret)(template), missing))
+    }
+
+    /// Writes what should be until nothing is left to write, for these templates and what they need.
+    /// Returns the templates whose binding or claim was written.
+    pub fn settle(&mut self, keys: &BTreeSet<TemplateKey>, answers: Answers<'_>) -> BTreeSet<TemplateKey> {
+        self.settle_seen(keys, answers, &mut |_, _| {})
+    }
+
+    /// The same, and shows the first decision about each template, which is the one that has the reasons.
+    pub(crate) fn settle_seen(
+        &mut self,
+        keys: &BTreeSet<TemplateKey>,
+        answers: Answers<'_>,
+        see: &mut dyn FnMut(&TemplateKey, &Propagation),
+    ) -> BTreeSet<TemplateKey> {
+        let mut written = BTreeSet::new();
+        let mut dirty = Cow::Borrowed(keys);
+        for _ in 0..LOOKS_MAX {
+            for key in dirty.iter() {
+                if self.settle_one(key, answers, see) {
+                    written.insert(key.clone());
+                }
+            }
+            let attached = self.attach(answers);
+            written.extend(attached.iter().cloned());
+            if attached.is_empty() {
+                break;
+            }
+            dirty = Cow::Owned(attached);
+        }
+        written
+    }
+
+    /// The same for every template there is.
+    pub fn settle_all(&mut self, answers: Answers<'_>) -> BTreeSet<TemplateKey> {
+        let keys = self.templates.iter().map(|template| template.key.clone()).collect();
+        self.settle(&keys, answers)
+    }
+
+    /// Takes a template and, as the garbage collector does, its own binding out.
+    pub fn remove_template(&mut self, key: &TemplateKey) -> Option<Arc<Template>> {
+        let template = self.templates.remove(key)?;
+        let binding = key.binding();
+        if self
+            .bindings
+            .get(&binding)
+            .is_some_and(|found| crate::binding::refusal(&template, found).is_none())
+        {
+            self.bindings.remove(&binding);
+        }
+        Some(template)
+    }
+
+    fn missing_overrides(&self, policy: &Policy) -> Vec<String> {
+        let exists = |name: &&String| {
+            let key = PolicyKey { namespace: policy.key.namespace.clone(), name: (*name).clone() };
+            !self.overrides.contains_key(&key)
+        };
+        policy.spec.dependent_overrides.iter().filter(exists).cloned().collect()
+    }
+
+    /// Claim, binding and clusters of one template. Two looks are enough: one writes, and one takes a
+    /// record away that the first still needed.
+    fn settle_one(
+        &mut self,
+        key: &TemplateKey,
+        answers: Answers<'_>,
+        see: &mut dyn FnMut(&TemplateKey, &Propagation),
+    ) -> bool {
+        let mut wrote = false;
+        for look in 0..LOOKS_MAX {
+            let Some(decided) = self.look(key, answers) else { return wrote };
+            if look == 0 {
+                see(key, &decided);
+            }
+            let settled = decided.is_settled();
+            self.write(key, decided);
+            let placed = self.place(&key.binding(), answers);
+            if settled && !placed {
+                return wrote;
+            }
+            wrote = true;
+        }
+        wrote
+    }
+
+    fn write(&mut self, key: &TemplateKey, decided: Propagation) {
+        if let (Some(marks), Some(template)) = (decided.template, self.templates.get(key)) {
+            let template = template.with_marks(marks.labels, marks.annotations);
+            self.templates.insert(template);
+        }
+        if let Some(binding) = decided.binding {
+            self.bindings.insert(key.binding(), Arc::new(binding));
+        }
+    }
+
+    /// A binding without a claim is frozen, so no scheduler looks at it.
+    fn place(&mut self, key: &BindingKey, answers: Answers<'_>) -> bool {
+        let Some(binding) = self.bindings.get(key) else { return false };
+        if claim_on(&binding.metadata.labels, &binding.metadata.annotations).is_none() {
+            return false;
+        }
+        let mut placed = Binding::clone(binding);
+        (answers.place)(&mut placed, self);
+        if placed == **binding {
+            return false;
+        }
+        self.bindings.insert(key.clone(), Arc::new(placed));
+        true
+    }
+
+    /// Brings every attached binding in line with the bindings that need it.
+    fn attach(&mut self, answers: Answers<'_>) -> BTreeSet<TemplateKey> {
+        let mut needs = self.needs(answers);
+        for template in self.bindings.values().filter(|binding| !binding.spec.required_by.is_empty()) {
+            needs.entry(resource(template)).or_default();
+        }
+        let mut written = BTreeSet::new();
+        for (key, needed_by) in needs {
+            let Some(template) = self.templates.get(&key) else { continue };
+            let existing = self.bindings.get(&key.binding()).map(AsRef::as_ref);
+            let needed_by: Vec<&Binding> =
+                needed_by.iter().filter_map(|by| self.bindings.get(by)).map(AsRef::as_ref).collect();
+            let wanted = attached(template, existing, &needed_by, self.rollouts.values());
+            if let Some(wanted) = wanted.filter(|wanted| Some(&wanted.binding) != existing) {
+                self.bindings.insert(key.binding(), Arc::new(wanted.binding));
+                written.insert(key);
+            }
+        }
+        written
+    }
+
+    fn needs(&self, answers: Answers<'_>) -> BTreeMap<TemplateKey, BTreeSet<BindingKey>> {
+        let mut needs: BTreeMap<TemplateKey, BTreeSet<BindingKey>> = BTreeMap::new();
+        for (by, binding) in self.bindings.iter().filter(|(_, binding)| binding.spec.propagate_deps) {
+            let Some(template) = self.templates.get(&resource(binding)) else { continue };
+            for reference in (answers.dependencies)(template) {
+                for key in self.found(&reference).into_iter().filter(|key| key.binding() != *by) {
+                    needs.entry(key).or_default().insert(by.clone());
+                }
+            }
+        }
+        needs
+    }
+
+    /// The templates a dependency means: one by name, or any by label in its namespace.
+    fn found(&self, reference: &DependentObjectReference) -> Vec<TemplateKey> {
+        let key = TemplateKey {
+            api_version: reference.api_version.clone(),
+            kind: reference.kind.clone(),
+            namespace: reference.namespace.clone(),
+            name: reference.name.clone(),
+        };
+        match &reference.label_selector {
+            None => self.templates.get(&key).map(|template| template.key.clone()).into_iter().collect(),
+            Some(wanted) => self
+                .templates
+                .in_namespace(&key.api_version, &key.kind, &key.namespace)
+                .filter(|template| labels_match(wanted, &template.labels))
+                .map(|template| template.key.clone())
+                .collect(),
+        }
+    }
+}
+
+/// More looks than any template needs.
+const LOOKS_MAX: usize = 8;
+
+/// The template a binding is about.
+pub(crate) fn resource(binding: &Binding) -> TemplateKey {
+    let resource = &binding.spec.resource;
+    TemplateKey {
+        api_version: resource.api_version.clone(),
+        kind: resource.kind.clone(),
+        namespace: resource.namespace.clone(),
+        name: resource.name.clone(),
+    }
+}

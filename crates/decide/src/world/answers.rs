@@ -1,0 +1,59 @@
+//! The questions a settling world asks besides those about claims and bindings, and who answers them. Tests
+//! and interpreters with scripts of their own answer differently.
+
+use std::collections::BTreeMap;
+
+use api::interpreter::DependentObjectReference;
+use api::{Binding, OverridePolicy};
+use serde_json::Value;
+
+use super::World;
+use crate::binding::Interpretation;
+use crate::interpret;
+use crate::placement::{Placement, placement};
+use crate::template::Template;
+use crate::works::{Sources, works};
+
+/// Who answers.
+#[derive(Clone, Copy)]
+pub struct Answers<'a> {
+    /// How many replicas, and what does one need?
+    pub interpret: &'a dyn Fn(&Template) -> Interpretation,
+    /// What must go along?
+    pub dependencies: &'a dyn Fn(&Template) -> Vec<DependentObjectReference>,
+    /// Where does it run? Writes on the binding what a scheduler writes.
+    pub place: &'a dyn Fn(&mut Binding, &World),
+    /// What does each cluster receive?
+    pub render: &'a dyn Fn(&Template, &Binding, &World) -> BTreeMap<String, Value>,
+}
+
+impl Answers<'static> {
+    /// The answers of this crate, for the kinds that are built in.
+    pub const BRAIN: Answers<'static> = Answers {
+        interpret: &|template| interpret::interpretation(&template.object),
+        dependencies: &|template| interpret::dependencies(&template.object).unwrap_or_default(),
+        place: &place,
+        render: &render,
+    };
+}
+
+/// What the scheduler writes, without its time stamps.
+fn place(binding: &mut Binding, world: &World) {
+    let outcome = placement(binding, &world.clusters);
+    outcome.write_spec(binding);
+    if let Placement::Scheduled(schedule) = &outcome {
+        binding.status.scheduler_observed_affinity_name.clone_from(&schedule.affinity_name);
+    }
+}
+
+fn render(template: &Template, binding: &Binding, world: &World) -> BTreeMap<String, Value> {
+    let concerned = world
+        .overrides
+        .iter()
+        .filter(|(key, _)| key.namespace.is_empty() || key.namespace == template.key.namespace);
+    let overrides: Vec<OverridePolicy> = concerned.map(|(_, policy)| OverridePolicy::clone(policy)).collect();
+    let sources =
+        Sources { template: Some(template), overrides: &overrides, clusters: &world.clusters, existing: &[] };
+    let rendered = works(binding, sources).works.into_iter();
+    rendered.map(|(cluster, work)| (cluster, Value::Array(work.spec.workload.manifests))).collect()
+}
