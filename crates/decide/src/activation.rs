@@ -4,10 +4,10 @@
 
 use std::fmt;
 
-use api::Binding;
 use api::records::{ClaimRecord, Pin, PolicyMark};
 use serde::Serialize;
 
+use crate::binding::Bound;
 use crate::gates::Gates;
 use crate::policy::{Policy, PolicyKey};
 use crate::template::Template;
@@ -113,7 +113,7 @@ impl Follows {
 /// `dependentOverrides` of the policy that do not exist.
 pub fn activation(
     template: &Template,
-    binding: Option<&Binding>,
+    bound: Option<&Bound<'_>>,
     policy: &Policy,
     record: &ClaimRecord,
     missing_overrides: Vec<String>,
@@ -123,20 +123,22 @@ pub fn activation(
         let policy = policy.key.clone();
         return Activation::Hold(HoldWhy::MissingOverrides { policy, names: missing_overrides });
     }
-    let pin = match binding.map(|binding| Pin::read(&binding.metadata)) {
-        Some(None) if policy.spec.is_lazy() || gates.static_policy => return Activation::Adopt,
-        pin => pin.flatten(),
+    let pin = match bound {
+        Some(Bound { pin: None, .. }) if policy.spec.is_lazy() || gates.static_policy => {
+            return Activation::Adopt;
+        }
+        bound => bound.and_then(|bound| bound.pin.as_ref()),
     };
-    let follows = Follows::of(pin.as_ref(), policy);
+    let follows = Follows::of(pin, policy);
     let (key, generation) = (policy.key.clone(), policy.generation);
     match (gates.static_policy, policy.spec.is_lazy()) {
-        _ if reconcile_asked(template, record, pin.as_ref()) => Activation::Follow(FollowWhy::Reconcile),
+        _ if reconcile_asked(template, record, pin) => Activation::Follow(FollowWhy::Reconcile),
         (false, false) => Activation::Follow(FollowWhy::Immediate),
-        (true, _) if !static_acts(template, pin.as_ref()) => {
+        (true, _) if !static_acts(template, pin) => {
             Activation::Hold(HoldWhy::Static { policy: key, generation, follows })
         }
-        (true, false) => Activation::Follow(static_why(template, pin.as_ref())),
-        (_, true) => match lazy_acts(template, record, pin.as_ref()) {
+        (true, false) => Activation::Follow(static_why(template, pin)),
+        (_, true) => match lazy_acts(template, record, pin) {
             Some(why) => Activation::Follow(why),
             None => Activation::Hold(HoldWhy::Lazy { policy: key, generation, follows }),
         },

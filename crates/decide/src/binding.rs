@@ -33,6 +33,27 @@ pub struct Interpretation {
     pub schedule_priority: Option<i32>,
 }
 
+/// A template's own binding with its pin read.
+#[derive(Debug, Clone)]
+pub struct Bound<'b> {
+    /// The binding.
+    pub binding: &'b Binding,
+    /// What it was made from; none if Karmada made it.
+    pub pin: Option<Pin>,
+}
+
+impl<'b> Bound<'b> {
+    /// Reads the pin.
+    pub fn of(binding: &'b Binding) -> Bound<'b> {
+        Bound { binding, pin: Pin::read(&binding.metadata) }
+    }
+
+    /// True when it was made from the template as it is now.
+    pub fn is_of(&self, template: &Template) -> bool {
+        self.pin.as_ref().is_some_and(|pin| pin.template == template.digest)
+    }
+}
+
 /// Why there can be no binding for a template now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -85,37 +106,45 @@ pub fn refusal(template: &Template, binding: &Binding) -> Option<Refusal> {
     foreign.then(|| Refusal::Predecessor { binding: name, uid: owner.uid.clone() })
 }
 
-/// The binding as policy and template want it now. Of an existing one, everything that others write stays:
-/// clusters, evictions, who requires it, when to reschedule, whether scheduling is suspended.
+/// The binding as policy and template want it now, and its pin, which is written once the brake is known. Of
+/// an existing one, everything that others write stays: clusters, evictions, who requires it, when to
+/// reschedule, whether scheduling is suspended.
 pub fn binding(
     template: &Template,
     policy: &Policy,
-    existing: Option<&Binding>,
+    existing: Option<&Bound<'_>>,
     interpretation: &Interpretation,
     gates: &Gates,
-) -> Binding {
-    let mut binding = existing.cloned().unwrap_or_else(|| empty(template));
+) -> (Binding, Pin) {
+    let mut binding = match existing {
+        None => empty(template),
+        Some(Bound { binding, .. }) => Binding {
+            api_version: binding.api_version.clone(),
+            kind: binding.kind.clone(),
+            metadata: binding.metadata.clone(),
+            spec: BindingSpec::default(),
+            status: binding.status.clone(),
+        },
+    };
     own(&mut binding, template);
-    binding.spec = spec(template, policy, &binding, interpretation, gates);
-    let mut pin = Pin::read(&binding.metadata).unwrap_or_default();
-    pin.policy = policy.mark();
-    pin.template.clone_from(&template.digest);
-    template.reconcile().clone_into(&mut pin.reconcile);
-    pin.write(&mut binding.metadata);
-    binding
+    binding.spec = spec(template, policy, existing, interpretation, gates);
+    let pin = Pin {
+        policy: policy.mark(),
+        template: template.digest.clone(),
+        reconcile: template.reconcile().to_owned(),
+        suspension: None,
+    };
+    (binding, pin)
 }
 
-/// A binding that Karmada made, pinned as it is; its policy's generation is unknown, so it is 0.
-pub fn adopted(template: &Template, policy: &Policy, existing: &Binding) -> Binding {
-    let mut binding = existing.clone();
-    let pin = Pin {
+/// The pin of a binding that Karmada made; its policy's generation is unknown, so it is 0.
+pub fn adopted(template: &Template, policy: &Policy) -> Pin {
+    Pin {
         policy: api::records::PolicyMark { uid: policy.uid.clone(), generation: 0 },
         template: template.digest.clone(),
         reconcile: template.reconcile().to_owned(),
-        suspension: policy.spec.suspension.clone(),
-    };
-    pin.write(&mut binding.metadata);
-    binding
+        suspension: None,
+    }
 }
 
 /// Writes or takes away the claim on a binding: relationship acts at once (L1, S2).
@@ -166,14 +195,16 @@ pub(crate) fn own(binding: &mut Binding, template: &Template) {
 fn spec(
     template: &Template,
     policy: &Policy,
-    binding: &Binding,
+    bound: Option<&Bound<'_>>,
     interpretation: &Interpretation,
     gates: &Gates,
 ) -> BindingSpec {
-    let (rules, existing) = (&policy.spec, &binding.spec);
+    let rules = &policy.spec;
+    let none = BindingSpec::default();
+    let existing = bound.map_or(&none, |bound| &bound.binding.spec);
     let components = if gates.components { interpretation.components.clone() } else { Vec::new() };
     BindingSpec {
-        resource: reference(template, binding),
+        resource: reference(template, bound),
         propagate_deps: rules.propagate_deps,
         replica_requirements: interpretation.requirements.clone(),
         replicas: interpretation.replicas,
@@ -195,10 +226,10 @@ fn spec(
 
 /// Status and bookkeeping change a template's resource version too, and that is no news for members: the
 /// reference moves only when the user's part does, so looking twice writes nothing (C6).
-fn reference(template: &Template, existing: &Binding) -> ObjectReference {
-    let pinned = Pin::read(&existing.metadata).is_some_and(|pin| pin.template == template.digest);
-    if pinned && existing.spec.resource.uid == template.uid {
-        return existing.spec.resource.clone();
+fn reference(template: &Template, bound: Option<&Bound<'_>>) -> ObjectReference {
+    let same = |bound: &&Bound<'_>| bound.is_of(template) && bound.binding.spec.resource.uid == template.uid;
+    if let Some(bound) = bound.filter(same) {
+        return bound.binding.spec.resource.clone();
     }
     reference_now(template)
 }

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::records::Pin;
-use api::{Binding, Scope, annotations, labels};
+use api::{Scope, annotations, labels};
 
+use crate::binding::Bound;
 use crate::gates::Gates;
 use crate::policy::{Policy, PolicyKey};
 use crate::selector::{Specificity, best_match, is_excluded, labels_match, specificity};
@@ -66,17 +66,13 @@ pub struct Past {
 
 impl Past {
     /// Reads the records.
-    pub fn of(template: &Template, binding: Option<&Binding>) -> Past {
-        let seen = match binding {
+    pub fn of(template: &Template, bound: Option<&Bound<'_>>) -> Past {
+        let changed = match bound {
             // A binding that Karmada made has no pin; it is up to date with its template.
-            Some(binding) => Pin::read(&binding.metadata).map(|pin| pin.template),
-            None => Some(template.claim_record().map(|record| record.template).unwrap_or_default()),
+            Some(bound) => bound.pin.as_ref().is_some_and(|pin| pin.template != template.digest),
+            None => template.claim_record().is_none_or(|record| record.template != template.digest),
         };
-        Past {
-            bound: binding.is_some(),
-            changed: seen.is_some_and(|seen| seen != template.digest),
-            waiting: template.is_waiting(),
-        }
+        Past { bound: bound.is_some(), changed, waiting: template.is_waiting() }
     }
 }
 

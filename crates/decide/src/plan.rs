@@ -147,23 +147,42 @@ pub struct Totals {
     pub resumed: usize,
 }
 
-/// What would these changes do, made together?
+/// What would these changes do, made together? Looks only at what they touch.
 pub fn plan(world: &World, changes: &[Change], answers: Answers<'_>) -> Result<Plan, ChangeError> {
     let mut before = world.clone();
-    before.settle_all(answers);
-    let mut after = before.clone();
-    let mut touched = BTreeSet::new();
-    for change in changes {
-        touched.extend(after.apply(change)?);
+    let (mut after, mut touched) = made(&before, changes)?;
+    // What is not yet settled is not the changes' doing. Settling may show that they touch more.
+    for _ in 0..ROUNDS_MAX {
+        if before.settle(&touched, answers).is_empty() {
+            break;
+        }
+        let (again, more) = made(&before, changes)?;
+        after = again;
+        touched.extend(more);
     }
     let mut reasons = BTreeMap::new();
     let mut see = |key: &TemplateKey, decided: &Propagation| {
-        reasons.entry(key.clone()).or_insert_with(|| decided.why().to_string());
+        if !decided.is_settled() {
+            reasons.entry(key.clone()).or_insert_with(|| decided.why().to_string());
+        }
     };
     let written = after.settle_seen(&touched, answers, &mut see);
     touched.extend(written);
     let overrides_differ = before.overrides != after.overrides;
     Ok(Worlds { before: &before, after: &after, overrides_differ, answers }.difference(&touched, reasons))
+}
+
+/// More rounds than any world needs to come to rest.
+const ROUNDS_MAX: usize = 4;
+
+/// The world with the changes made and nothing settled, and what they touch.
+fn made(world: &World, changes: &[Change]) -> Result<(World, BTreeSet<TemplateKey>), ChangeError> {
+    let mut after = world.clone();
+    let mut touched = BTreeSet::new();
+    for change in changes {
+        touched.append(&mut after.apply(change)?);
+    }
+    Ok((after, touched))
 }
 
 impl Plan {

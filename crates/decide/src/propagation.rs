@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use api::Binding;
-use api::records::{Pin, WAITING};
+use api::records::{ClaimRecord, Pin, WAITING};
 use serde::Serialize;
 
 use crate::activation::{Activation, HoldWhy, activation};
-use crate::binding::{self, Interpretation, Refusal, Rollout};
+use crate::binding::{self, Bound, Interpretation, Refusal, Rollout};
 use crate::claim::policies::Policies;
 use crate::claim::record::{self, Marks};
 use crate::claim::{Claim, ClaimReason, Past, claim};
@@ -91,112 +91,121 @@ pub fn propagation(
     let Facts { template, gates, .. } = facts;
     let refusal = facts.binding.and_then(|existing| binding::refusal(template, existing));
     // Somebody else's binding says nothing about this template.
-    let existing = facts.binding.filter(|_| refusal.is_none());
-    let past = Past::of(template, existing);
-    let claim = claim(template, past, facts.policies, gates);
-    let record = record::record(template, existing, &claim);
-    let activation = match (&claim, &record) {
-        (Claim::Foreign(_), _) => Activation::Hold(HoldWhy::Foreign),
-        (claim, Some(record)) => match claim.policy() {
-            Some(policy) => activation(template, existing, policy, record, missing_overrides(policy), gates),
-            None => Activation::Hold(HoldWhy::Unclaimed),
-        },
+    let bound = facts.binding.filter(|_| refusal.is_none()).map(Bound::of);
+    let look = Look { facts, bound: bound.as_ref(), past: Past::of(template, bound.as_ref()) };
+    let claim = claim(template, look.past, facts.policies, gates);
+    if matches!(claim, Claim::Foreign(_)) {
+        let activation = Activation::Hold(HoldWhy::Foreign);
+        return Propagation { claim, activation, template: None, binding: None, refusal };
+    }
+    let record = record::record(template, look.bound, &claim);
+    let activation = match (claim.policy(), &record) {
+        (Some(policy), Some(record)) => {
+            activation(template, look.bound, policy, record, missing_overrides(policy), gates)
+        }
         _ => Activation::Hold(HoldWhy::Unclaimed),
     };
-    let written = match &claim {
-        Claim::Foreign(_) => None,
-        _ => bound(facts, existing, &claim, &activation, interpret).filter(|_| refusal.is_none()),
-    };
-    let marks = match &claim {
-        Claim::Foreign(_) => None,
-        _ => Some(marks(facts, existing, past, &claim, record.as_ref())),
-    };
+    let binding = look.binding(&claim, &activation, interpret).filter(|_| refusal.is_none());
     Propagation {
-        template: marks
-            .filter(|marks| marks.labels != template.labels || marks.annotations != template.annotations),
-        binding: written.filter(|written| Some(written) != existing),
+        template: look.marks(&claim, record.as_ref()),
+        binding: binding.filter(|written| Some(written) != facts.binding),
         claim,
         activation,
         refusal,
     }
 }
 
-/// The binding after this look; none if there is none.
-fn bound(
-    facts: Facts<'_>,
-    existing: Option<&Binding>,
-    claim: &Claim,
-    activation: &Activation,
-    interpret: impl FnOnce(&Template, &Policy) -> Interpretation,
-) -> Option<Binding> {
-    let policy = claim.policy().map(AsRef::as_ref);
-    let written = match (activation, policy, existing) {
-        (Activation::Follow(_), Some(policy), existing) => {
-            let interpretation = interpret(facts.template, policy);
-            binding::binding(facts.template, policy, existing, &interpretation, facts.gates)
-        }
-        (Activation::Adopt, Some(policy), Some(existing)) => {
-            binding::adopted(facts.template, policy, existing)
-        }
-        (_, _, existing) => existing?.clone(),
-    };
-    Some(braked(facts, binding::with_claim(written, policy), policy))
-}
-
-/// L5, U7, U8: the brake of the policy in charge, or of the last one, or of any rollout policy.
-fn braked(facts: Facts<'_>, mut written: Binding, policy: Option<&Policy>) -> Binding {
-    if written.spec.placement.is_none() {
-        // Only other bindings need it, so their brakes count (U6); see `dependencies`.
-        return written;
-    }
-    let mut pin = Pin::read(&written.metadata);
-    if let (Some(policy), Some(pin)) = (policy, &mut pin) {
-        pin.suspension.clone_from(&policy.spec.suspension);
-        pin.write(&mut written.metadata);
-    }
-    // Without a pin nobody knows which part of the brake was the policy's, so it all stays.
-    let Some(pin) = pin else { return written };
-    let rollouts = facts.rollouts.values().filter(|rollout| rollout.matches(facts.template));
-    let existing = written.spec.suspension.take();
-    written.spec.suspension = binding::suspension(pin.suspension.as_ref(), rollouts, existing.as_ref());
-    written
-}
-
-fn marks(
-    facts: Facts<'_>,
-    existing: Option<&Binding>,
+/// One look at one template: the facts and what the records say about its past.
+#[derive(Clone, Copy)]
+struct Look<'l> {
+    facts: Facts<'l>,
+    bound: Option<&'l Bound<'l>>,
     past: Past,
-    claim: &Claim,
-    claim_record: Option<&api::records::ClaimRecord>,
-) -> Marks {
-    let template = facts.template;
-    let mut marks = Marks { labels: template.labels.clone(), annotations: template.annotations.clone() };
-    match claim.policy() {
-        Some(policy) => marks.claim(policy),
-        None => marks.unclaim(),
-    }
-    record::write(&mut marks.annotations, claim_record);
-    if waits(facts, existing, past, claim) {
-        marks.annotations.entry(WAITING.to_owned()).or_insert_with(|| template.digest.clone());
-    } else {
-        marks.annotations.remove(WAITING);
-    }
-    marks
 }
 
-/// S3: changed while no policy matched. The mark stays until the binding shows that its successor acted,
-/// so that nothing is lost between the two writes.
-fn waits(facts: Facts<'_>, existing: Option<&Binding>, past: Past, claim: &Claim) -> bool {
-    match claim.policy() {
-        None => {
-            let unmatched = claim.why().reason == ClaimReason::NoMatch;
-            past.waiting || (facts.gates.static_policy && past.bound && past.changed && unmatched)
+impl Look<'_> {
+    /// The binding after this look; none if there is none.
+    fn binding(
+        self,
+        claim: &Claim,
+        activation: &Activation,
+        interpret: impl FnOnce(&Template, &Policy) -> Interpretation,
+    ) -> Option<Binding> {
+        let (template, policy) = (self.facts.template, claim.policy().map(AsRef::as_ref));
+        let (mut written, mut pin) = match (activation, policy, self.bound) {
+            (Activation::Follow(_), Some(policy), bound) => {
+                let interpretation = interpret(template, policy);
+                let (written, pin) =
+                    binding::binding(template, policy, bound, &interpretation, self.facts.gates);
+                (written, Some(pin))
+            }
+            (Activation::Adopt, Some(policy), Some(bound)) => {
+                (bound.binding.clone(), Some(binding::adopted(template, policy)))
+            }
+            (_, _, bound) => (bound?.binding.clone(), bound?.pin.clone()),
+        };
+        if !record::is_written(&written.metadata.labels, &written.metadata.annotations, policy) {
+            written = binding::with_claim(written, policy);
         }
-        Some(policy) => {
-            let pin = existing.and_then(|existing| Pin::read(&existing.metadata));
-            past.waiting
-                && pin
-                    .is_some_and(|pin| pin.policy.uid != policy.uid || pin.template != facts.template.digest)
+        self.brake(&mut written, pin.as_mut(), policy);
+        if let Some(pin) = pin.filter(|pin| self.bound.and_then(|bound| bound.pin.as_ref()) != Some(pin)) {
+            pin.write(&mut written.metadata);
+        }
+        Some(written)
+    }
+
+    /// L5, U7, U8: the brake of the policy in charge, or of the last one, or of any rollout policy.
+    fn brake(self, written: &mut Binding, pin: Option<&mut Pin>, policy: Option<&Policy>) {
+        // Only other bindings need it, so their brakes count (U6); see `dependencies`. And without a pin nobody
+        // knows which part of the brake was the policy's, so it all stays.
+        let (Some(_), Some(pin)) = (&written.spec.placement, pin) else { return };
+        if let Some(policy) = policy {
+            pin.suspension.clone_from(&policy.spec.suspension);
+        }
+        let rollouts = self.facts.rollouts.values().filter(|rollout| rollout.matches(self.facts.template));
+        let existing = written.spec.suspension.take();
+        written.spec.suspension = binding::suspension(pin.suspension.as_ref(), rollouts, existing.as_ref());
+    }
+
+    /// Labels and annotations the template should have; none if it has them.
+    fn marks(self, claim: &Claim, claim_record: Option<&ClaimRecord>) -> Option<Marks> {
+        let template = self.facts.template;
+        let (policy, waits) = (claim.policy().map(AsRef::as_ref), self.waits(claim));
+        let right = record::is_written(&template.labels, &template.annotations, policy)
+            && template.claim_record().as_ref() == claim_record
+            && waits == self.past.waiting;
+        if right {
+            return None;
+        }
+        let mut marks = Marks { labels: template.labels.clone(), annotations: template.annotations.clone() };
+        match policy {
+            Some(policy) => marks.claim(policy),
+            None => marks.unclaim(),
+        }
+        record::write(&mut marks.annotations, claim_record);
+        if waits {
+            marks.annotations.entry(WAITING.to_owned()).or_insert_with(|| template.digest.clone());
+        } else {
+            marks.annotations.remove(WAITING);
+        }
+        Some(marks)
+    }
+
+    /// S3: changed while no policy matched. The mark stays until the binding shows that its successor acted, so
+    /// that nothing is lost between the two writes.
+    fn waits(self, claim: &Claim) -> bool {
+        let Past { bound, changed, waiting } = self.past;
+        match claim.policy() {
+            None => {
+                let unmatched = claim.why().reason == ClaimReason::NoMatch;
+                waiting || (self.facts.gates.static_policy && bound && changed && unmatched)
+            }
+            Some(policy) => {
+                let pin = self.bound.and_then(|bound| bound.pin.as_ref());
+                let acted =
+                    |pin: &Pin| pin.policy.uid == policy.uid && pin.template == self.facts.template.digest;
+                waiting && pin.is_some_and(|pin| !acted(pin))
+            }
         }
     }
 }

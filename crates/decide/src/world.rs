@@ -32,8 +32,8 @@ pub struct World {
     pub policies: Policies,
     /// Everything that can be propagated.
     pub templates: Templates,
-    /// Bindings of both scopes.
-    pub bindings: BTreeMap<BindingKey, Arc<Binding>>,
+    /// Bindings of both scopes; a copy of the world shares them until one changes.
+    pub bindings: Arc<BTreeMap<BindingKey, Arc<Binding>>>,
     /// Members, by name.
     pub clusters: Arc<Vec<Cluster>>,
     /// Override policies of both scopes.
@@ -105,7 +105,7 @@ impl World {
             .get(&binding)
             .is_some_and(|found| crate::binding::refusal(&template, found).is_none())
         {
-            self.bindings.remove(&binding);
+            Arc::make_mut(&mut self.bindings).remove(&binding);
         }
         Some(template)
     }
@@ -118,8 +118,8 @@ impl World {
         policy.spec.dependent_overrides.iter().filter(exists).cloned().collect()
     }
 
-    /// Claim, binding and clusters of one template. Two looks are enough: one writes, and one takes a
-    /// record away that the first still needed.
+    /// Claim, binding and clusters of one template. One look is enough, but for the waiting mark, which goes
+    /// only when a look has seen that a policy acted (S3).
     fn settle_one(
         &mut self,
         key: &TemplateKey,
@@ -135,10 +135,10 @@ impl World {
             let settled = decided.is_settled();
             self.write(key, decided);
             let placed = self.place(&key.binding(), answers);
-            if settled && !placed {
-                return wrote;
+            wrote |= !settled || placed;
+            if settled || !self.templates.get(key).is_some_and(|template| template.is_waiting()) {
+                break;
             }
-            wrote = true;
         }
         wrote
     }
@@ -149,7 +149,7 @@ impl World {
             self.templates.insert(template);
         }
         if let Some(binding) = decided.binding {
-            self.bindings.insert(key.binding(), Arc::new(binding));
+            Arc::make_mut(&mut self.bindings).insert(key.binding(), Arc::new(binding));
         }
     }
 
@@ -159,13 +159,13 @@ impl World {
         if claim_on(&binding.metadata.labels, &binding.metadata.annotations).is_none() {
             return false;
         }
-        let mut placed = Binding::clone(binding);
-        (answers.place)(&mut placed, self);
-        if placed == **binding {
-            return false;
+        match (answers.place)(binding, self) {
+            Some(placed) => {
+                Arc::make_mut(&mut self.bindings).insert(key.clone(), Arc::new(placed));
+                true
+            }
+            None => false,
         }
-        self.bindings.insert(key.clone(), Arc::new(placed));
-        true
     }
 
     /// Brings every attached binding in line with the bindings that need it.
@@ -182,7 +182,7 @@ impl World {
                 needed_by.iter().filter_map(|by| self.bindings.get(by)).map(AsRef::as_ref).collect();
             let wanted = attached(template, existing, &needed_by, self.rollouts.values());
             if let Some(wanted) = wanted.filter(|wanted| Some(&wanted.binding) != existing) {
-                self.bindings.insert(key.binding(), Arc::new(wanted.binding));
+                Arc::make_mut(&mut self.bindings).insert(key.binding(), Arc::new(wanted.binding));
                 written.insert(key);
             }
         }
@@ -224,6 +224,15 @@ impl World {
 
 /// More looks than any template needs.
 const LOOKS_MAX: usize = 8;
+
+/// True when a binding is about this template.
+pub(crate) fn is_about(binding: &Binding, key: &TemplateKey) -> bool {
+    let resource = &binding.spec.resource;
+    resource.name == key.name
+        && resource.namespace == key.namespace
+        && resource.kind == key.kind
+        && resource.api_version == key.api_version
+}
 
 /// The template a binding is about.
 pub(crate) fn resource(binding: &Binding) -> TemplateKey {

@@ -29,7 +29,10 @@ fn bound(template: &Template, spec: Value, existing: Option<&Binding>) -> Bindin
     let interpretation =
         Interpretation { replicas: 3, schedule_priority: Some(9), ..Interpretation::default() };
     let gates = Gates { schedule_priority: true, workload_affinity: true, ..Gates::default() };
-    binding(template, &policy(spec), existing, &interpretation, &gates)
+    let (mut binding, pin) =
+        binding(template, &policy(spec), existing.map(Bound::of).as_ref(), &interpretation, &gates);
+    pin.write(&mut binding.metadata);
+    binding
 }
 
 #[test]

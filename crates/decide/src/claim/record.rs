@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use api::records::{CLAIM, ClaimRecord, Pin};
-use api::{Binding, annotations, labels};
+use api::records::{CLAIM, ClaimRecord};
+use api::{Scope, annotations, labels};
 
 use super::{Claim, ClaimReason, claim_on};
+use crate::binding::Bound;
 use crate::policy::{Policy, claim_marks};
 use crate::template::Template;
 
@@ -27,6 +28,24 @@ const CLAIM_ANNOTATIONS: [&str; 3] = [
     annotations::CLUSTER_PROPAGATION_POLICY_NAME,
 ];
 
+/// True when exactly this claim is written, or none is.
+pub fn is_written(
+    labels_of: &BTreeMap<String, String>,
+    annotations_of: &BTreeMap<String, String>,
+    policy: Option<&Policy>,
+) -> bool {
+    let labels = CLAIM_LABELS.iter().filter(|key| labels_of.contains_key(**key)).count();
+    let annotations = CLAIM_ANNOTATIONS.iter().filter(|key| annotations_of.contains_key(**key)).count();
+    match policy {
+        None => labels + annotations == 0,
+        Some(policy) => {
+            let marks = usize::from(policy.scope() == Scope::Namespaced) + 1;
+            (labels, annotations) == (1, marks)
+                && claim_on(labels_of, annotations_of).is_some_and(|mark| mark.is_of(policy))
+        }
+    }
+}
+
 impl Marks {
     /// Writes the policy's claim in place of any other.
     pub fn claim(&mut self, policy: &Policy) {
@@ -44,16 +63,16 @@ impl Marks {
 }
 
 /// The record of a claim: the one on the template while its owner keeps it, else a new one.
-pub fn record(template: &Template, binding: Option<&Binding>, claim: &Claim) -> Option<ClaimRecord> {
+pub fn record(template: &Template, bound: Option<&Bound<'_>>, claim: &Claim) -> Option<ClaimRecord> {
     let policy = claim.policy()?;
     let written = template.claim_record().filter(|record| record.policy.uid == policy.uid);
     match (claim, written) {
         (Claim::Kept(..), Some(record)) => Some(record),
-        (Claim::Kept(..), None) => Some(adopted(template, binding, policy)),
+        (Claim::Kept(..), None) => Some(adopted(template, bound, policy)),
         _ => Some(ClaimRecord {
             policy: policy.mark(),
             template: template.digest.clone(),
-            template_first: template_first(template, binding, policy),
+            template_first: template_first(template, bound, policy),
             taken_from: taken_from(template, claim),
             reconcile: template.reconcile().to_owned(),
         }),
@@ -62,11 +81,11 @@ pub fn record(template: &Template, binding: Option<&Binding>, claim: &Claim) -> 
 
 /// Karmada's claim without our record. A lazy policy that claims and made no binding is waiting there
 /// too; one that made a binding has already acted.
-fn adopted(template: &Template, binding: Option<&Binding>, policy: &Policy) -> ClaimRecord {
+fn adopted(template: &Template, bound: Option<&Bound<'_>>, policy: &Policy) -> ClaimRecord {
     ClaimRecord {
         policy: policy.mark(),
         template: template.digest.clone(),
-        template_first: binding.is_none(),
+        template_first: bound.is_none(),
         taken_from: String::new(),
         reconcile: template.reconcile().to_owned(),
     }
@@ -75,10 +94,9 @@ fn adopted(template: &Template, binding: Option<&Binding>, policy: &Policy) -> C
 /// R3: did the policy come to a template that was already there? A template that is still what its binding
 /// was made from, or what an earlier claim was waiting with, has not moved, so the policies have. Otherwise
 /// the stamps of the API server tell; inside one second the resource versions do.
-fn template_first(template: &Template, binding: Option<&Binding>, policy: &Policy) -> bool {
-    let unmoved = match binding.map(|binding| Pin::read(&binding.metadata)) {
-        Some(None) => true,
-        Some(Some(pin)) => pin.template == template.digest,
+fn template_first(template: &Template, bound: Option<&Bound<'_>>, policy: &Policy) -> bool {
+    let unmoved = match bound {
+        Some(bound) => bound.pin.is_none() || bound.is_of(template),
         None => template
             .claim_record()
             .is_some_and(|earlier| earlier.template_first && earlier.template == template.digest),

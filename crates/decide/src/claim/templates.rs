@@ -13,13 +13,14 @@ use crate::selector::pattern::{Item, Pattern};
 use crate::selector::{Pivot, pivot};
 use crate::template::{Template, TemplateKey};
 
-/// Every template with an index over kind, namespace, name, labels and claim.
+/// Every template with an index over kind, namespace, name, labels and claim. A copy shares everything with
+/// its original until one of them changes.
 #[derive(Debug, Clone, Default)]
 pub struct Templates {
-    all: BTreeMap<TemplateKey, Arc<Template>>,
-    kinds: BTreeMap<String, BTreeMap<String, KindIndex>>,
-    claims: BTreeMap<String, BTreeSet<TemplateKey>>,
-    taken: BTreeMap<String, BTreeSet<TemplateKey>>,
+    all: Arc<BTreeMap<TemplateKey, Arc<Template>>>,
+    kinds: Arc<BTreeMap<String, BTreeMap<String, KindIndex>>>,
+    claims: Arc<BTreeMap<String, BTreeSet<TemplateKey>>>,
+    taken: Arc<BTreeMap<String, BTreeSet<TemplateKey>>>,
 }
 
 /// Templates of one kind; a place is namespace and name.
@@ -75,7 +76,7 @@ impl Templates {
     /// Puts a template in, in place of the one with the same name; returns that one.
     pub fn insert(&mut self, template: impl Into<Arc<Template>>) -> Option<Arc<Template>> {
         let template = template.into();
-        let previous = self.all.insert(template.key.clone(), Arc::clone(&template));
+        let previous = Arc::make_mut(&mut self.all).insert(template.key.clone(), Arc::clone(&template));
         if let Some(previous) = &previous {
             self.unclaim(previous);
             if previous.labels != template.labels {
@@ -86,17 +87,18 @@ impl Templates {
             self.index(&template);
         }
         if let Some(mark) = claim_on(&template.labels, &template.annotations) {
-            self.claims.entry(mark.id).or_default().insert(template.key.clone());
+            let claims = Arc::make_mut(&mut self.claims);
+            claims.entry(mark.id).or_default().insert(template.key.clone());
         }
         if let Some(uid) = loser(&template) {
-            self.taken.entry(uid).or_default().insert(template.key.clone());
+            Arc::make_mut(&mut self.taken).entry(uid).or_default().insert(template.key.clone());
         }
         previous
     }
 
     /// Takes a template out.
     pub fn remove(&mut self, key: &TemplateKey) -> Option<Arc<Template>> {
-        let template = self.all.remove(key)?;
+        let template = Arc::make_mut(&mut self.all).remove(key)?;
         self.unclaim(&template);
         self.unindex(&template);
         Some(template)
@@ -140,15 +142,15 @@ impl Templates {
 
     fn unclaim(&mut self, template: &Template) {
         if let Some(mark) = claim_on(&template.labels, &template.annotations) {
-            drop_key(&mut self.claims, &mark.id, &template.key);
+            drop_key(Arc::make_mut(&mut self.claims), &mark.id, &template.key);
         }
         if let Some(uid) = loser(template) {
-            drop_key(&mut self.taken, &uid, &template.key);
+            drop_key(Arc::make_mut(&mut self.taken), &uid, &template.key);
         }
     }
 
     fn kind(&mut self, key: &TemplateKey) -> &mut KindIndex {
-        let kinds = self.kinds.entry(key.api_version.clone()).or_default();
+        let kinds = Arc::make_mut(&mut self.kinds).entry(key.api_version.clone()).or_default();
         kinds.entry(key.kind.clone()).or_default()
     }
 

@@ -181,8 +181,8 @@ fn c7_a_claim_of_karmadas_is_kept_and_waits_if_karmada_waited() {
     let claim = claim(&template, FRESH, &policies(vec![lazy]), &Gates::default());
     assert!(matches!(claim, Claim::Kept(..)));
     assert!(record(&template, None, &claim).unwrap().template_first, "claimed without binding: it waits");
-    let binding = Binding::default();
-    assert!(!record(&template, Some(&binding), &claim).unwrap().template_first);
+    let binding = api::Binding::default();
+    assert!(!record(&template, Some(&Bound::of(&binding)), &claim).unwrap().template_first);
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Worlds<'_> {
 
     /// Another pinned version of the template changes all, other overrides change what they touch.
     fn rewritten(self, was: &View<'_>, is: &View<'_>, key: &TemplateKey) -> Rewritten {
-        if was.pin().map(|pin| pin.template) != is.pin().map(|pin| pin.template) {
+        if was.digest() != is.digest() {
             return Rewritten::All;
         }
         if !self.overrides_differ {
@@ -71,7 +71,7 @@ impl Worlds<'_> {
             claim,
             held,
             clusters,
-            why: reason.unwrap_or_else(|| is.words()),
+            why: reason.unwrap_or_else(|| is.words(key, self.answers)),
         })
     }
 }
@@ -86,6 +86,7 @@ struct View<'w> {
     world: &'w World,
     owner: Option<PolicyKey>,
     binding: Option<&'w Binding>,
+    pin: Option<Pin>,
     targets: BTreeMap<String, i32>,
 }
 
@@ -93,12 +94,13 @@ impl<'w> View<'w> {
     fn of(world: &'w World, key: &TemplateKey) -> View<'w> {
         let template = world.templates.get(key);
         let mark = template.and_then(|template| claim_on(&template.labels, &template.annotations));
-        let own = |binding: &&Binding| crate::world::resource(binding) == *key;
+        let own = |binding: &&Binding| crate::world::is_about(binding, key);
         let binding = world.bindings.get(&key.binding()).map(AsRef::as_ref).filter(own);
         View {
             world,
             owner: mark.map(|mark| mark.policy),
             binding,
+            pin: binding.and_then(|binding| Pin::read(&binding.metadata)),
             targets: binding.map(targets).unwrap_or_default(),
         }
     }
@@ -110,7 +112,8 @@ impl<'w> View<'w> {
     /// What waits: a lazy or static policy that is not the one, or not the version, that the binding follows.
     fn held(&self, key: &TemplateKey, answers: Answers<'_>) -> Option<HoldWhy> {
         let policy = self.world.policies.get(self.owner.as_ref()?)?;
-        if self.pin().is_some_and(|pin| pin.policy == policy.mark()) {
+        let of = |pin: &Pin| pin.policy.uid == policy.uid && pin.policy.generation == policy.generation;
+        if self.pin.as_ref().is_some_and(of) {
             return None;
         }
         match self.world.look(key, answers)?.activation {
@@ -119,16 +122,16 @@ impl<'w> View<'w> {
         }
     }
 
-    /// For what no decision was made about: it is gone, or only other bindings need it.
-    fn words(&self) -> String {
-        match self.binding {
+    /// For what needed no new decision: it is gone, or it follows what it depends on.
+    fn words(&self, key: &TemplateKey, answers: Answers<'_>) -> String {
+        match self.world.look(key, answers) {
             None => "the template is deleted".to_owned(),
-            Some(_) => "the bindings that need it changed (L6)".to_owned(),
+            Some(decided) => decided.why().to_string(),
         }
     }
 
-    fn pin(&self) -> Option<Pin> {
-        Pin::read(&self.binding?.metadata)
+    fn digest(&self) -> Option<&str> {
+        self.pin.as_ref().map(|pin| pin.template.as_str())
     }
 }
 

@@ -21,8 +21,8 @@ pub struct Answers<'a> {
     pub interpret: &'a dyn Fn(&Template) -> Interpretation,
     /// What must go along?
     pub dependencies: &'a dyn Fn(&Template) -> Vec<DependentObjectReference>,
-    /// Where does it run? Writes on the binding what a scheduler writes.
-    pub place: &'a dyn Fn(&mut Binding, &World),
+    /// Where does it run? The binding as a scheduler leaves it; none if it leaves it as it is.
+    pub place: &'a dyn Fn(&Binding, &World) -> Option<Binding>,
     /// What does each cluster receive?
     pub render: &'a dyn Fn(&Template, &Binding, &World) -> BTreeMap<String, Value>,
 }
@@ -38,12 +38,17 @@ impl Answers<'static> {
 }
 
 /// What the scheduler writes, without its time stamps.
-fn place(binding: &mut Binding, world: &World) {
+fn place(binding: &Binding, world: &World) -> Option<Binding> {
     let outcome = placement(binding, &world.clusters);
-    outcome.write_spec(binding);
+    let mut placed = match &outcome {
+        Placement::Skipped(_) | Placement::Unchanged | Placement::Kept { .. } => return None,
+        Placement::Scheduled(_) | Placement::Nowhere { .. } => binding.clone(),
+    };
+    outcome.write_spec(&mut placed);
     if let Placement::Scheduled(schedule) = &outcome {
-        binding.status.scheduler_observed_affinity_name.clone_from(&schedule.affinity_name);
+        placed.status.scheduler_observed_affinity_name.clone_from(&schedule.affinity_name);
     }
+    (placed != *binding).then_some(placed)
 }
 
 fn render(template: &Template, binding: &Binding, world: &World) -> BTreeMap<String, Value> {
