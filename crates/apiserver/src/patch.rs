@@ -10,7 +10,7 @@ mod json;
 mod strategic;
 
 pub use json::json_patch;
-pub use strategic::strategic_merge;
+pub use strategic::{strategic_merge, without_directives};
 
 /// Deeper objects are refused: they could be written but never parsed again.
 pub(crate) const NESTING_MAX: usize = 100;

@@ -17,7 +17,7 @@ mod tests;
 mod unknown;
 
 pub(crate) use decode::decode_fault;
-pub use decode::{DefinitionName, decode_builtin, drop_nulls};
+pub use decode::{DefinitionName, converter_fault, decode_builtin, drop_nulls};
 pub use default::{apply_defaults, prune_nulls};
 pub use prune::prune;
 pub(crate) use unknown::drop_unknown;

@@ -27,6 +27,17 @@ pub fn strategic_merge(object: &Value, patch: &Value, schema: &Schema) -> Result
     within_nesting(Value::Object(merged))
 }
 
+/// The patch as kube-apiserver quotes it once it is merged: directives are used up, and so are the lists
+/// whose order they gave.
+pub fn without_directives(patch: &Value) -> Value {
+    let Value::Object(fields) = patch else { return patch.clone() };
+    let ordered: BTreeSet<&str> =
+        fields.keys().filter_map(|name| directed_field(name, ELEMENT_ORDER).ok()).collect();
+    let is_used_up = |name: &str| name.starts_with('$') || ordered.contains(name);
+    let left = fields.iter().filter(|(name, _)| !is_used_up(name));
+    left.map(|(name, value)| (name.clone(), without_directives(value))).collect()
+}
+
 /// Merges into one object. Fields that the schema does not know are merged without lists.
 fn merge_object(
     target: &mut Map<String, Value>,

@@ -152,6 +152,15 @@ fn merging_schema() -> Schema {
     Schema::from_openapi(&schema)
 }
 
+#[test]
+fn directives_are_used_up_by_the_merge() {
+    let patch = json!({ "spec": {
+        "$setElementOrder/containers": [{ "name": "a" }], "containers": [{ "name": "a" }],
+        "strategy": { "$retainKeys": ["type"], "type": "Recreate" }, "$patch": "merge",
+    }});
+    assert_eq!(without_directives(&patch), json!({ "spec": { "strategy": { "type": "Recreate" } } }));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 

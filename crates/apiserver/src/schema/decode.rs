@@ -9,6 +9,8 @@ use crate::gotext::{json_type, quoted};
 use crate::quantity::Quantity;
 use crate::validate::{DEPTH_MAX, child};
 
+mod converter;
+
 /// The Go name of a built-in definition by its place in the table, empty where it is not known.
 pub type DefinitionName = fn(u16) -> &'static str;
 
@@ -35,7 +37,25 @@ pub(crate) fn decode_fault(
     name_of: DefinitionName,
 ) -> Option<String> {
     let place = Place { owner, path };
-    Decoder { name_of }.value(value, schema, owner, place, 0)
+    Decoder { name_of, voice: Voice::Decoder }.value(value, schema, owner, place, 0)
+}
+
+/// What the converter behind strategic merge patches would say about a built-in object.
+pub fn converter_fault(
+    value: &Value,
+    schema: &Schema,
+    kind: &str,
+    name_of: DefinitionName,
+) -> Option<String> {
+    let place = Place { owner: kind, path: "" };
+    Decoder { name_of, voice: Voice::Converter }.value(value, schema, kind, place, 0)
+}
+
+/// Who refuses a value of the wrong type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    Decoder,
+    Converter,
 }
 
 /// Where a value stands: the struct that holds the field, and the path of the field.
@@ -47,6 +67,7 @@ struct Place<'a> {
 
 struct Decoder {
     name_of: DefinitionName,
+    voice: Voice,
 }
 
 impl Decoder {
@@ -66,7 +87,7 @@ impl Decoder {
             return None;
         }
         match (schema.kind, value) {
-            _ if schema.int_or_string => int_or_string(value, place),
+            _ if schema.int_or_string => int_or_string(value, place, self.voice),
             _ if schema.format.as_deref() == Some("quantity") => {
                 Quantity::from_value(value).err().map(|fault| fault.to_string())
             }
@@ -82,7 +103,13 @@ impl Decoder {
                 let own = self.name(element);
                 items.iter().find_map(|item| self.value(item, element, own, place, depth + 1))
             }
-            (Type::String, Value::String(text)) => text_fault(text, schema.format.as_deref()),
+            (Type::String, Value::String(text)) => {
+                let fault = text_fault(text, schema.format.as_deref());
+                match (self.voice, schema.format.as_deref()) {
+                    (Voice::Converter, Some("byte")) => fault.map(|fault| converter::of_bytes(&fault)),
+                    _ => fault,
+                }
+            }
             (Type::Number, Value::Number(_)) => None,
             (Type::Integer, Value::Number(number)) => {
                 let wide = number.as_i64();
@@ -90,8 +117,12 @@ impl Decoder {
                     Some("int32") => wide.is_some_and(|wide| i32::try_from(wide).is_ok()),
                     _ => wide.is_some(),
                 };
-                (!fits).then(|| mismatch(&format!("number {number}"), place, go_integer(schema)))
+                (!fits).then(|| match (self.voice, number.is_f64()) {
+                    (Voice::Converter, true) => converter::refusal(value, schema),
+                    _ => mismatch(&format!("number {number}"), place, go_integer(schema)),
+                })
             }
+            _ if self.voice == Voice::Converter => Some(converter::refusal(value, schema)),
             _ => Some(mismatch(json_type(value), place, &self.go_type(schema, own))),
         }
     }
@@ -169,13 +200,14 @@ fn mismatch(found: &str, place: Place<'_>, wanted: &str) -> String {
     }
 }
 
-fn int_or_string(value: &Value, place: Place<'_>) -> Option<String> {
+fn int_or_string(value: &Value, place: Place<'_>, voice: Voice) -> Option<String> {
     match value {
         Value::String(_) => None,
         Value::Number(number) => match number.as_i64().and_then(|wide| i32::try_from(wide).ok()) {
             Some(_) => None,
             None => Some(mismatch(&format!("number {number}"), place, "int32")),
         },
+        other if voice == Voice::Converter => Some(converter::of_int_or_string(json_type(other))),
         other => Some(mismatch(json_type(other), place, "int32")),
     }
 }

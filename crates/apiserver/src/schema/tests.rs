@@ -130,3 +130,24 @@ fn strict_decoding_is_worded_as_kubernetes_words_it() {
                     duplicate field \"spec.replicas\", unknown field \"spec.foo\"";
     assert_eq!((error.code, error.message.as_str()), (400, expected));
 }
+
+/// What kube-apiserver 1.35.4 says of strategic merge patches with these values.
+#[test]
+fn patched_objects_are_refused_in_the_words_of_the_converter() {
+    let check = |spec: Value, expected: Option<&str>| {
+        let object = json!({ "spec": spec });
+        let fault = converter_fault(&object, &deployment(), "Deployment", |_| "");
+        assert_eq!(fault.as_deref(), expected, "{object}");
+    };
+    check(json!({ "replicas": 1, "paused": true, "args": ["a"], "surge": "1%", "data": "YQ==" }), None);
+    check(json!({ "replicas": "many" }), Some("unrecognized type: int32"));
+    check(json!({ "replicas": 1.5 }), Some("cannot convert float64 to int32"));
+    check(json!({ "paused": 1 }), Some("unrecognized type: bool"));
+    check(json!({ "args": "a" }), Some("cannot restore slice from string"));
+    check(json!({ "args": [1] }), Some("cannot convert int64 to string"));
+    check(json!({ "args": [true] }), Some("unrecognized type: string"));
+    check(json!({ "limits": "a" }), Some("cannot restore map from string"));
+    check(json!({ "items": ["a"] }), Some("cannot restore struct from: string"));
+    check(json!({ "surge": true }), Some("json: cannot unmarshal bool into Go value of type int32"));
+    check(json!({ "data": "%%" }), Some("error decoding from json: illegal base64 data at input byte 0"));
+}

@@ -63,9 +63,11 @@ impl Draft {
         Self::checked(call, object, Vec::new(), validation)
     }
 
-    /// Takes a configuration that is to be merged by field ownership.
-    pub fn applied(call: &Call, object: Value, validation: FieldValidation) -> Result<Self, ApiError> {
-        Ok(Self { ownership: Ownership::Apply, ..Self::checked(call, object, Vec::new(), validation)? })
+    /// Takes a configuration that is to be merged by field ownership. It stays as it was sent, since what
+    /// it names is what its manager owns; the merge refuses what the schema does not know.
+    pub fn applied(call: &Call, mut object: Value) -> Result<Self, ApiError> {
+        check_kind(call, &mut object)?;
+        Ok(Self { object, warnings: Vec::new(), ownership: Ownership::Apply })
     }
 
     fn checked(
@@ -90,20 +92,22 @@ impl Draft {
 }
 
 /// Drops what the schema does not know and says what that was.
-fn reduce(call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
+pub(crate) fn reduce(call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
     let resource = &call.resource;
     match resource.custom_version() {
         Some((kind, version)) => kind.decode(version, object),
         None => {
-            let name_of = |index| {
-                crate::kinds::name(index).and_then(|name| name.rsplit('.').next()).unwrap_or_default()
-            };
-            schema::decode_builtin(object, &resource.schema, &resource.kind, &resource.version, name_of)?;
+            schema::decode_builtin(object, &resource.schema, &resource.kind, &resource.version, type_name)?;
             let unknown = schema::drop_unknown(object, &resource.schema);
             schema::drop_nulls(object, &resource.schema);
             Ok(unknown)
         }
     }
+}
+
+/// The Go name of a built-in definition.
+pub(crate) fn type_name(index: u16) -> &'static str {
+    kinds::name(index).and_then(|name| name.rsplit('.').next()).unwrap_or_default()
 }
 
 /// Nobody can tell what the body is: it is shown in part, as kube-apiserver does.

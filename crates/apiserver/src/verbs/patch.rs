@@ -7,10 +7,12 @@ use serde_json::Value;
 use crate::content;
 use crate::engine::{Engine, text};
 use crate::error::{ApiError, FieldError, Subject};
+use crate::gotext;
 use crate::options::{WriteKind, WriteOptions};
 use crate::patch;
 use crate::registry::split_api_version;
-use crate::verbs::draft::Draft;
+use crate::schema;
+use crate::verbs::draft::{Draft, type_name};
 use crate::verbs::update::check_name;
 use crate::verbs::{Answer, Call};
 
@@ -32,8 +34,13 @@ impl Engine {
             .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
         self.change(call, &options, |old| {
             let patched = apply_patch(media_type, call, old, &patch)?;
+            let origin = match media_type {
+                "application/strategic-merge-patch+json" => Origin::Strategic(&patch),
+                _ => Origin::Document(&patched),
+            };
+            origin.check_types(call, &patched)?;
             let draft = Draft::from_value(call, patched.clone(), options.field_validation)
-                .map_err(|error| unfit(call, &patched, error))?;
+                .map_err(|error| unfit(call, &patched, origin, error))?;
             check_name(call, &draft.object)?;
             check_uid(call, old, &draft.object)?;
             Ok(draft)
@@ -42,7 +49,7 @@ impl Engine {
     }
 
     async fn apply(&self, body: &Bytes, call: &Call, options: &WriteOptions) -> Result<Answer, ApiError> {
-        let draft = Draft::applied(call, content::decode_yaml(body)?, options.field_validation)?;
+        let draft = Draft::applied(call, content::decode_yaml(body)?)?;
         check_applied(call, &draft.object)?;
         let exists = self.store.get(&call.resource.table, &call.key()).is_some();
         if !exists && call.subresource.is_none() {
@@ -66,16 +73,41 @@ fn apply_patch(media_type: &str, call: &Call, old: &Value, body: &Value) -> Resu
     }
 }
 
+/// What errors about a patched object quote.
+#[derive(Debug, Clone, Copy)]
+enum Origin<'a> {
+    /// After a JSON patch or merge patch: the object that came out.
+    Document(&'a Value),
+    /// After a strategic merge: the patch.
+    Strategic(&'a Value),
+}
+
+impl Origin<'_> {
+    /// Strategic merge goes through a converter, which refuses wrong types in its own words.
+    fn check_types(self, call: &Call, patched: &Value) -> Result<(), ApiError> {
+        let (Self::Strategic(_), resource) = (self, &call.resource) else { return Ok(()) };
+        let fault = schema::converter_fault(patched, &resource.schema, &resource.kind, type_name);
+        fault.map_or(Ok(()), |fault| Err(self.refusal(&fault)))
+    }
+
+    fn refusal(self, fault: &str) -> ApiError {
+        let shown = match self {
+            Self::Document(object) => object.to_string(),
+            Self::Strategic(patch) => gotext::plain(&patch::without_directives(patch)),
+        };
+        let nobody = Subject { group: "", resource: "", name: "" };
+        ApiError::invalid(nobody, &[FieldError::invalid("patch", shown, fault)])
+    }
+}
+
 /// What a patch made of the object is no object of its kind any more.
-fn unfit(call: &Call, patched: &Value, error: ApiError) -> ApiError {
+fn unfit(call: &Call, patched: &Value, origin: Origin<'_>, error: ApiError) -> ApiError {
     if call.resource.custom.is_some() && !error.message.contains(" cannot be handled as a ") {
         return unfit_custom(call, patched, error);
     }
     let fault =
         error.message.split_once(" cannot be handled as a ").and_then(|(_, rest)| rest.split_once(": "));
-    let fault = fault.map_or(error.message.as_str(), |(_, fault)| fault);
-    let nobody = Subject { group: "", resource: "", name: "" };
-    ApiError::invalid(nobody, &[FieldError::invalid("patch", patched.to_string(), fault)])
+    origin.refusal(fault.map_or(error.message.as_str(), |(_, fault)| fault))
 }
 
 fn unfit_custom(call: &Call, patched: &Value, error: ApiError) -> ApiError {

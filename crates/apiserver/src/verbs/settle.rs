@@ -12,7 +12,7 @@ use crate::metadata;
 use crate::names::NameRule;
 use crate::options::WriteOptions;
 use crate::schema;
-use crate::verbs::draft::{Draft, Ownership};
+use crate::verbs::draft::{self, Draft, Ownership};
 use crate::verbs::update::MODIFIED;
 use crate::verbs::{Call, definitions};
 
@@ -33,6 +33,7 @@ impl Engine {
         let ownership = self.ownership(call, options, &api_version);
         if mode == Ownership::Apply {
             object = apply::server_side_apply(None, &object, options.force, &ownership)?;
+            draft::reduce(call, &mut object)?;
         }
         if !text(&object, "/metadata/resourceVersion").is_empty() {
             return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
@@ -78,6 +79,7 @@ impl Engine {
         }
         if mode == Ownership::Apply {
             object = apply::server_side_apply(Some(old), &object, options.force, &ownership)?;
+            draft::reduce(call, &mut object)?;
         }
         metadata::match_namespace(metadata_of(&mut object), call.namespace.as_deref().unwrap_or_default())?;
         keep_server_set(old, &mut object);
