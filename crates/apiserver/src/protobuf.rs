@@ -4,10 +4,12 @@
 use serde_json::Value;
 use thiserror::Error;
 
+mod empties;
 mod messages;
 mod object;
 mod wire;
 
+pub use empties::{drop_empty, drop_empty_metadata};
 use messages::table;
 use object::Decoder;
 use wire::{Reader, Wire};

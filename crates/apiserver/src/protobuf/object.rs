@@ -189,7 +189,7 @@ impl<'t> Decoder<'t> {
 
 const WRONG_WIRE: DecodeError = DecodeError::Malformed("wrong wireType");
 
-fn is_zero(value: &Value) -> bool {
+pub(super) fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
         Value::String(text) => text.is_empty(),

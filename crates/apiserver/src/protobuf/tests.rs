@@ -8,7 +8,7 @@ use super::messages::table;
 use super::{DecodeError, decode};
 use crate::kinds;
 
-fn vectors() -> Vec<(Vec<u8>, Value)> {
+pub(super) fn vectors() -> Vec<(Vec<u8>, Value)> {
     let text = kinds::inflate(include_bytes!("../../data/protobuf-vectors.bin"));
     let line = |line: &str| {
         let (body, json) = line.split_once('\t').unwrap();

@@ -10,6 +10,7 @@ use crate::engine::text;
 use crate::error::{ApiError, FieldError, Subject};
 use crate::kinds;
 use crate::options::{FieldValidation, NOT_AN_OBJECT, not_registered};
+use crate::protobuf;
 use crate::registry::split_api_version;
 use crate::schema;
 use crate::verbs::Call;
@@ -91,15 +92,20 @@ impl Draft {
     }
 }
 
-/// Drops what the schema does not know and says what that was.
+/// Drops what the schema does not know and says what that was; drops what is empty.
 pub(crate) fn reduce(call: &Call, object: &mut Value) -> Result<Vec<String>, ApiError> {
     let resource = &call.resource;
     match resource.custom_version() {
-        Some((kind, version)) => kind.decode(version, object),
+        Some((kind, version)) => {
+            let unknown = kind.decode(version, object)?;
+            protobuf::drop_empty_metadata(&mut object["metadata"]);
+            Ok(unknown)
+        }
         None => {
             schema::decode_builtin(object, &resource.schema, &resource.kind, &resource.version, type_name)?;
             let unknown = schema::drop_unknown(object, &resource.schema);
             schema::drop_nulls(object, &resource.schema);
+            protobuf::drop_empty(&resource.api_version(), &resource.kind, object);
             Ok(unknown)
         }
     }
