@@ -8,7 +8,8 @@ mod validate;
 
 pub use defaults::{allocate_service, apply_defaults};
 pub use prepare::{
-    has_generation, is_new_generation, prepare_for_create, prepare_for_status_update, prepare_for_update,
+    deprecation, has_generation, is_new_generation, prepare_for_create, prepare_for_status_update,
+    prepare_for_update,
 };
 pub use validate::validate;
 

@@ -8,6 +8,7 @@ use http::{HeaderMap, Method, Response};
 
 use crate::auth::Identity;
 use crate::body::Body;
+use crate::builtin;
 use crate::content::Accepted;
 use crate::engine::Engine;
 use crate::error::ApiError;
@@ -104,7 +105,10 @@ impl Engine {
             (true, true, "") => self.on_object(method, headers, body, &call).await,
             (true, true, _) => self.on_part(method, headers, body, &call).await,
         };
-        let deprecation = call.resource.custom_version().and_then(|(_, version)| version.deprecation.clone());
+        let deprecation = match call.resource.custom_version() {
+            Some((_, version)) => version.deprecation.clone(),
+            None => builtin::deprecation(&call.resource.group, &call.resource.kind),
+        };
         Ok(self.respond(&call, answer?.with_warnings(deprecation.into_iter().collect())))
     }
 

@@ -1,7 +1,7 @@
 //! What a write may not decide itself: the status of a new object, what survives an update, and whether
 //! the change counts as a new generation. Must not know about validation.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::fill::Fill::Object;
 use super::fill::{each, fill, object, set};
@@ -125,6 +125,16 @@ pub fn prepare_for_status_update(group: &str, kind: &str, new: &mut Value, old: 
     set(new, "metadata", metadata);
 }
 
+/// What clients are told whenever they use a kind that is on its way out.
+pub fn deprecation(group: &str, kind: &str) -> Option<String> {
+    let text = match (group, kind) {
+        ("", "Endpoints") => "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        ("", "ComponentStatus") => "v1 ComponentStatus is deprecated in v1.19+",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
 /// Whether a built-in kind has a status that only `/status` writes.
 fn has_status(group: &str, kind: &str) -> bool {
     FRESH_STATUS.iter().any(|(in_group, name, _)| (*in_group, *name) == (group, kind))
@@ -135,7 +145,8 @@ pub fn has_generation(group: &str, kind: &str) -> bool {
     GENERATIONS.iter().any(|(in_group, kinds)| *in_group == group && kinds.contains(&kind))
 }
 
-/// Whether an update begins a new generation: anything outside metadata and status changed.
+/// Whether an update begins a new generation: anything outside metadata and status changed. Deployments
+/// also count their annotations, because their controller copies them to replica sets.
 pub fn is_new_generation(group: &str, kind: &str, new: &Value, old: &Value) -> bool {
     let outside = |value: &Value, field: &str| {
         !matches!(field, "metadata" | "status" | "apiVersion" | "kind") && !value.is_null()
@@ -147,7 +158,13 @@ pub fn is_new_generation(group: &str, kind: &str, new: &Value, old: &Value) -> b
             .map(|(field, value)| (field.clone(), value.clone()))
             .collect()
     };
-    has_generation(group, kind) && kind != "PriorityClass" && fields(new) != fields(old)
+    let annotated = (group, kind) == ("apps", "Deployment") && annotations(new) != annotations(old);
+    has_generation(group, kind) && kind != "PriorityClass" && (annotated || fields(new) != fields(old))
+}
+
+/// Without any is the same as not having them.
+fn annotations(object: &Value) -> Option<&Map<String, Value>> {
+    object["metadata"]["annotations"].as_object().filter(|annotations| !annotations.is_empty())
 }
 
 fn fresh_status(group: &str, kind: &str, value: &Value) -> Option<Value> {

@@ -189,3 +189,15 @@ fn pods_are_classed_by_what_they_ask_for() {
     check(json!({ "limits": { "cpu": "1", "memory": "1Gi" } }), "Guaranteed");
     check(json!({ "limits": { "cpu": "1" } }), "Burstable");
 }
+
+#[test]
+fn annotations_of_deployments_begin_a_generation() {
+    let annotated = |annotations: Value| json!({ "metadata": { "annotations": annotations }, "spec": {} });
+    let check = |group: &str, kind: &str, annotations: Value, expected: bool| {
+        let (old, new) = (annotated(json!({})), annotated(annotations.clone()));
+        assert_eq!(is_new_generation(group, kind, &new, &old), expected, "{kind} {annotations}");
+    };
+    check("apps", "Deployment", json!({ "a": "b" }), true);
+    check("apps", "Deployment", Value::Null, false);
+    check("apps", "StatefulSet", json!({ "a": "b" }), false);
+}
