@@ -11,6 +11,8 @@ use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::verbs::document_response;
 
+mod health;
+
 /// The Kubernetes version whose API this server speaks.
 const SPOKEN_VERSION: (&str, &str, &str) = ("1", "35", "v1.35.4+longshore");
 
@@ -27,7 +29,9 @@ impl Engine {
         }
         let words: Vec<&str> = segments.iter().map(String::as_str).collect();
         match words.as_slice() {
-            ["livez" | "readyz" | "healthz", ..] => Ok(healthy()),
+            [probe @ ("livez" | "readyz" | "healthz"), checks @ ..] => {
+                health::answer(probe, checks, parts.uri.query().unwrap_or_default())
+            }
             ["version"] => Ok(json_response(&version())),
             ["openapi", rest @ ..] => self.openapi(parts, rest),
             _ => self.discovery(&parts.headers, &words),
@@ -104,13 +108,6 @@ fn aggregated_response(document: &Value) -> Response<Body> {
     response
 }
 
-fn healthy() -> Response<Body> {
-    let mut response = Response::new(Body::full("ok"));
-    let media_type = http::HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, media_type);
-    response
-}
-
 fn json_response(document: &Value) -> Response<Body> {
     document_response(document, Language::Json)
 }
@@ -120,12 +117,25 @@ fn version() -> Value {
     json!({
         "major": major,
         "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": minor,
         "gitVersion": full,
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "none",
         "compiler": "rustc",
-        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        "platform": format!("{}/{}", std::env::consts::OS, go_architecture()),
     })
+}
+
+/// The processor by the name that clients compare with their own.
+fn go_architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
 }
