@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 
-/// How often the store is looked at.
-const TICK: Duration = Duration::from_secs(10);
-/// History older than this many ticks goes: five minutes, as kube-apiserver keeps in etcd.
-const TICKS_KEPT: usize = 30;
+/// How long watches may resume unless somebody says otherwise: as long as kube-apiserver keeps in etcd.
+pub const HISTORY_KEPT: Duration = Duration::from_secs(300);
+/// The store is looked at this often within the time that is kept.
+const TICKS_KEPT: u32 = 30;
 /// More history than this goes at once, oldest first.
 const HISTORY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 impl Engine {
-    /// Compacts the store until the server shuts down.
-    pub async fn compact_history(self: Arc<Self>) {
-        let mut revisions = std::collections::VecDeque::with_capacity(TICKS_KEPT + 1);
+    /// Compacts what is older than this until the server shuts down.
+    pub async fn compact_history(self: Arc<Self>, kept: Duration) {
+        let mut revisions = std::collections::VecDeque::new();
         loop {
             tokio::select! {
                 biased;
                 () = self.shutdown.cancelled() => return,
-                () = tokio::time::sleep(TICK) => {}
+                () = tokio::time::sleep(kept / TICKS_KEPT) => {}
             }
             revisions.push_back(self.store.revision());
             let flooded = self.store.stats().history_bytes > HISTORY_BYTES_MAX;
-            let due = match (flooded, revisions.len() > TICKS_KEPT) {
+            let due = match (flooded, revisions.len() > TICKS_KEPT as usize) {
                 // Halve what is kept: the oldest half of the remembered revisions is given up.
                 (true, _) => revisions.drain(..revisions.len().div_ceil(2)).next_back(),
                 (false, true) => revisions.pop_front(),

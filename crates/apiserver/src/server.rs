@@ -6,6 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -16,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::auth::{self, Identity};
 use crate::body::Body;
+use crate::compaction::HISTORY_KEPT;
 use crate::content::{Accepted, BODY_BYTES_MAX};
 use crate::engine::{Config, Engine};
 use crate::error::ApiError;
@@ -40,9 +42,14 @@ impl ApiServer {
 
     /// Starts the tasks that tend to objects without being asked. They end with [`Self::shut_down`].
     pub fn start_housekeeping(&self) -> Vec<JoinHandle<()>> {
+        self.start_housekeeping_with_history(HISTORY_KEPT)
+    }
+
+    /// The same, where watches may resume within this time.
+    pub fn start_housekeeping_with_history(&self, kept: Duration) -> Vec<JoinHandle<()>> {
         vec![
             tokio::spawn(self.engine.clone().keep_house()),
-            tokio::spawn(self.engine.clone().compact_history()),
+            tokio::spawn(self.engine.clone().compact_history(kept)),
         ]
     }
 

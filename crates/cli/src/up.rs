@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use apiserver::{ApiServer, Config, Frontend};
@@ -26,6 +27,9 @@ pub struct Arguments {
     /// The port on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 6500)]
     port: u16,
+    /// How many seconds a watch that was interrupted can go on where it was
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
+    history_seconds: u32,
 }
 
 /// Runs the control plane until it is told to stop.
@@ -42,7 +46,8 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let address = listener.local_addr().context("read the port")?;
     let (store, certificates) = open(arguments, &data_dir)?;
     let server = start_server(store.clone(), &certificates).await?;
-    let chores = server.start_housekeeping();
+    let history = Duration::from_secs(arguments.history_seconds.into());
+    let chores = server.start_housekeeping_with_history(history);
     let frontend = Frontend::new(certificates.credentials()?)?;
     let file = data_dir.join("kubeconfig");
     places::private_file(&file, &kubeconfig("longshore", &format!("https://{address}"), &certificates))?;
