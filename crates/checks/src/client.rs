@@ -33,32 +33,23 @@ pub struct Connection {
 impl Door {
     /// Reads address and certificates from a kubeconfig that `longshore up` wrote.
     pub fn open(kubeconfig: &Path) -> Self {
-        let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig can be read");
-        let field = |name: &str| {
-            let line = text.lines().find_map(|line| line.trim().strip_prefix(name));
-            line.unwrap_or_else(|| panic!("{name} in the kubeconfig")).trim().to_owned()
-        };
-        let pem = |name: &str| STANDARD.decode(field(name)).expect("credentials are base64");
-        let certificate =
-            CertificateDer::from_pem_slice(&pem("client-certificate-data:")).expect("a certificate");
-        let key = PrivateKeyDer::from_pem_slice(&pem("client-key-data:")).expect("a key");
-        let authority =
-            CertificateDer::from_pem_slice(&pem("certificate-authority-data:")).expect("an authority");
-        let tls = builder(authority)
-            .with_client_auth_cert(vec![certificate], key)
+        Self::with_credentials_of(kubeconfig, kubeconfig)
+    }
+
+    /// The server of one kubeconfig, approached with the certificate of another.
+    pub fn with_credentials_of(kubeconfig: &Path, other: &Path) -> Self {
+        let certificate = CertificateDer::from_pem_slice(&pem(other, "client-certificate-data:"));
+        let key = PrivateKeyDer::from_pem_slice(&pem(other, "client-key-data:"));
+        let tls = builder(authority(kubeconfig))
+            .with_client_auth_cert(vec![certificate.expect("a certificate")], key.expect("a key"))
             .expect("certificate and key fit");
-        let address = field("server:").trim_start_matches("https://").to_owned();
-        Self { address, tls: Arc::new(tls) }
+        Self { address: address(kubeconfig), tls: Arc::new(tls) }
     }
 
     /// The same server, approached without a certificate.
     pub fn anonymous(kubeconfig: &Path) -> Self {
-        let Self { address, .. } = Self::open(kubeconfig);
-        let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig can be read");
-        let line = text.lines().find_map(|line| line.trim().strip_prefix("certificate-authority-data:"));
-        let pem = STANDARD.decode(line.expect("an authority").trim()).expect("credentials are base64");
-        let authority = CertificateDer::from_pem_slice(&pem).expect("an authority");
-        Self { address, tls: Arc::new(builder(authority).with_no_client_auth()) }
+        let tls = builder(authority(kubeconfig)).with_no_client_auth();
+        Self { address: address(kubeconfig), tls: Arc::new(tls) }
     }
 
     /// Opens a connection.
@@ -78,6 +69,24 @@ impl Door {
         let mut connection = self.connect().await.expect("the server accepts connections");
         connection.json(method, path, body).await.expect("the server answers")
     }
+}
+
+fn field(kubeconfig: &Path, name: &str) -> String {
+    let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig can be read");
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(name));
+    line.unwrap_or_else(|| panic!("{name} in the kubeconfig")).trim().to_owned()
+}
+
+fn pem(kubeconfig: &Path, name: &str) -> Vec<u8> {
+    STANDARD.decode(field(kubeconfig, name)).expect("credentials are base64")
+}
+
+fn authority(kubeconfig: &Path) -> CertificateDer<'static> {
+    CertificateDer::from_pem_slice(&pem(kubeconfig, "certificate-authority-data:")).expect("an authority")
+}
+
+fn address(kubeconfig: &Path) -> String {
+    field(kubeconfig, "server:").trim_start_matches("https://").to_owned()
 }
 
 fn builder(

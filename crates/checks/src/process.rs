@@ -16,7 +16,11 @@ pub struct Longshore {
     pub kubeconfig: PathBuf,
     /// How long it took until it said that it is up.
     pub started_in: Duration,
+    said: Vec<String>,
 }
+
+/// The last line of the welcome.
+const LAST_WORDS: &str = "Ctrl-C";
 
 /// What a start that failed left behind.
 #[derive(Debug)]
@@ -30,11 +34,17 @@ pub struct Failed {
 impl Longshore {
     /// Starts the binary with these arguments behind `up` and waits until it says that it is up.
     pub fn start(binary: &Path, arguments: &[&str]) -> Result<Self, Failed> {
+        Self::start_in(binary, arguments, &std::env::temp_dir())
+    }
+
+    /// The same with a directory of its own for temporary files.
+    pub fn start_in(binary: &Path, arguments: &[&str], temporary: &Path) -> Result<Self, Failed> {
         let begun = Instant::now();
         let stderr = tempfile::tempfile().expect("there is room for a temporary file");
         let mut child = Command::new(binary)
             .arg("up")
             .args(arguments)
+            .env("TMPDIR", temporary)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr.try_clone().expect("a file can be shared"))
@@ -47,12 +57,18 @@ impl Longshore {
         };
         let started_in = begun.elapsed();
         let address = address.to_owned();
-        let export = lines
-            .by_ref()
-            .map_while(Result::ok)
-            .find_map(|line| line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from));
-        let kubeconfig = export.expect("`up` prints where the kubeconfig is");
-        Ok(Self { child, _stdout: lines, address, kubeconfig, started_in })
+        let mut said = vec![first];
+        while !said.last().is_some_and(|line| line.contains(LAST_WORDS)) {
+            said.push(lines.next().and_then(Result::ok).expect("`up` prints how to end it"));
+        }
+        let kubeconfig = said.iter().find_map(|line| line.trim().strip_prefix("export KUBECONFIG="));
+        let kubeconfig = PathBuf::from(kubeconfig.expect("`up` prints where the kubeconfig is"));
+        Ok(Self { child, _stdout: lines, address, kubeconfig, started_in, said })
+    }
+
+    /// What it printed when it was up, line by line.
+    pub fn said(&self) -> &[String] {
+        &self.said
     }
 
     /// The process id.
@@ -75,9 +91,18 @@ impl Longshore {
     }
 
     /// Ends it as ctrl-C does and answers with its exit code.
-    pub fn interrupt(mut self) -> Option<i32> {
+    pub fn interrupt(self) -> Option<i32> {
+        self.signal("-INT")
+    }
+
+    /// Ends it as a service manager does and answers with its exit code.
+    pub fn terminate(self) -> Option<i32> {
+        self.signal("-TERM")
+    }
+
+    fn signal(mut self, name: &str) -> Option<i32> {
         let pid = self.pid().to_string();
-        let sent = Command::new("kill").args(["-INT", &pid]).status();
+        let sent = Command::new("kill").args([name, &pid]).status();
         sent.expect("kill is on every machine");
         self.child.wait().expect("the child can be waited for").code()
     }

@@ -1,0 +1,65 @@
+//! The real kubectl against the real binary. Every test has a server and a directory of its own.
+//! `LONGSHORE_TEST_KUBECONFIG=…` runs the same steps against another API server instead, to compare.
+
+use checks::kubectl::Kubectl;
+
+#[path = "kubectl/apply.rs"]
+mod apply;
+#[path = "kubectl/change.rs"]
+mod change;
+#[path = "kubectl/create.rs"]
+mod create;
+#[path = "kubectl/custom.rs"]
+mod custom;
+#[path = "kubectl/delete.rs"]
+mod delete;
+#[path = "kubectl/discover.rs"]
+mod discover;
+#[path = "kubectl/get.rs"]
+mod get;
+#[path = "kubectl/nodes.rs"]
+mod nodes;
+#[path = "kubectl/rollout.rs"]
+mod rollout;
+#[path = "kubectl/server_side.rs"]
+mod server_side;
+#[path = "kubectl/validate.rs"]
+mod validate;
+#[path = "kubectl/watch.rs"]
+mod watch;
+
+/// kubectl on a server that nobody else uses; nothing, after saying so, where kubectl is missing.
+fn kubectl() -> Option<Kubectl> {
+    Kubectl::with_any_server(env!("CARGO_BIN_EXE_longshore"))
+}
+
+/// As [`kubectl`], for what kube-apiserver leaves to its controllers and our server does itself.
+fn kubectl_with_housekeeping() -> Option<Kubectl> {
+    Kubectl::with_server(env!("CARGO_BIN_EXE_longshore"))
+}
+
+/// A deployment with two labels, three replicas and one container.
+const WEB: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  labels:
+    app: web
+    tier: front
+spec:
+  replicas: 3
+  selector:
+    matchLabels:
+      app: web
+  template:
+    metadata:
+      labels:
+        app: web
+    spec:
+      containers:
+      - name: nginx
+        image: nginx:1.27
+        ports:
+        - containerPort: 80
+";
