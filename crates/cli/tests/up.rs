@@ -1,0 +1,278 @@
+//! `longshore up` as a user meets it: what it prints, what it keeps, how it ends and how it fails.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use checks::client::Door;
+use checks::process::Longshore;
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
+
+fn directory() -> TempDir {
+    tempfile::tempdir().expect("there is room for a temporary directory")
+}
+
+fn start(data: &Path) -> Longshore {
+    Longshore::start(Path::new(BINARY), &["--port=0", "--data-dir", data.to_str().unwrap()])
+        .expect("it starts")
+}
+
+/// Runs `up` where it cannot start, and gives what it left.
+fn refused(arguments: &[&str]) -> Output {
+    Command::new(BINARY).arg("up").args(arguments).stdin(Stdio::null()).output().expect("it runs")
+}
+
+/// An error is one line that says what failed and one that says what to do.
+#[track_caller]
+fn check_refused(arguments: &[&str], what: &str, hint: &str) {
+    let output = refused(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "stdout is for data");
+    assert_eq!(lines.len(), 2, "{stderr}");
+    assert!(lines[0].starts_with("error: ") && lines[0].contains(what), "{stderr}");
+    assert!(lines[1].starts_with("hint: ") && lines[1].contains(hint), "{stderr}");
+}
+
+#[tokio::test]
+async fn it_says_where_it_is_and_what_to_type_next() {
+    let home = directory();
+    let data = home.path().join("data");
+    let server = start(&data);
+    let said = server.said();
+    assert_eq!(
+        said[0],
+        format!("Longshore is up on https://{} (data in {}).", server.address, data.display())
+    );
+    assert!(said.contains(&format!("  export KUBECONFIG={}", data.join("kubeconfig").display())), "{said:?}");
+    assert!(said.iter().any(|line| line.trim().starts_with("kubectl ")), "{said:?}");
+    assert!(said.iter().any(|line| line.contains("Ctrl-C")), "{said:?}");
+    let text = std::fs::read_to_string(&server.kubeconfig).unwrap();
+    assert!(text.contains("current-context: longshore\n"), "{text}");
+    let (status, version) = Door::open(&server.kubeconfig).request(Method::GET, "/version", "").await;
+    assert_eq!((status, &version["major"]), (StatusCode::OK, &json!("1")));
+    assert_eq!(server.interrupt(), Some(0));
+}
+
+#[test]
+fn only_the_owner_can_read_what_it_keeps() {
+    let home = directory();
+    let data = home.path().join("data");
+    let server = start(&data);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&server.kubeconfig), 0o600);
+    assert_eq!(mode(&data.join("ca.key")), 0o600);
+    assert_eq!(mode(&data), 0o700);
+    assert_eq!(mode(&data.join("store")), 0o700);
+}
+
+#[tokio::test]
+async fn a_second_start_finds_everything_as_it_was() {
+    let home = directory();
+    let first = start(home.path());
+    let door = Door::open(&first.kubeconfig);
+    let path = "/api/v1/namespaces/default/configmaps";
+    let body = json!({ "metadata": { "name": "a" }, "data": { "colour": "blue" } }).to_string();
+    let (status, created) = door.request(Method::POST, path, body).await;
+    assert_eq!(status, StatusCode::CREATED, "{created}");
+    let definition = json!({
+        "metadata": { "name": "ships.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": { "plural": "ships", "kind": "Ship" },
+            "versions": [{ "name": "v1", "served": true, "storage": true,
+                           "schema": { "openAPIV3Schema": { "type": "object" } } }],
+        },
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let (status, answer) = door.request(Method::POST, definitions, definition.to_string()).await;
+    assert_eq!(status, StatusCode::CREATED, "{answer}");
+    let authority = std::fs::read(home.path().join("ca.crt")).unwrap();
+    let mut before = everything(&door).await;
+    // Every namespace gets its config map and service account some moments after it is there.
+    while before[..3].iter().any(|list| list.as_array().map_or(0, Vec::len) < NAMESPACES.len()) {
+        before = everything(&door).await;
+    }
+    assert_eq!(first.interrupt(), Some(0));
+
+    let second = start(home.path());
+    assert_eq!(std::fs::read(home.path().join("ca.crt")).unwrap(), authority, "clients go on trusting it");
+    let door = Door::open(&second.kubeconfig);
+    assert_eq!(everything(&door).await, before);
+    let (status, list) = door.request(Method::GET, "/apis/example.com/v1/ships", "").await;
+    assert_eq!((status, &list["kind"]), (StatusCode::OK, &json!("ShipList")));
+}
+
+/// The namespaces that every control plane has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Every object that a fresh server and this test make, without the revision of the lists.
+async fn everything(door: &Door) -> Vec<Value> {
+    let mut lists = Vec::new();
+    for path in [
+        "/api/v1/namespaces",
+        "/api/v1/configmaps",
+        "/api/v1/serviceaccounts",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    ] {
+        lists.push(door.request(Method::GET, path, "").await.1["items"].take());
+    }
+    lists
+}
+
+#[tokio::test]
+async fn ctrl_c_ends_it_cleanly_while_clients_watch() {
+    let home = directory();
+    let server = start(home.path());
+    let door = Door::open(&server.kubeconfig);
+    let mut bodies = Vec::new();
+    for _ in 0..3 {
+        let mut connection = door.connect().await.unwrap();
+        let request = Request::get("/api/v1/namespaces?watch=true").header("host", "localhost");
+        let response = connection.send(request.body(Full::default()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        let mut body = response.into_body();
+        body.frame().await.expect("the namespaces that are there").expect("come first");
+        bodies.push((connection, body));
+    }
+    let code = tokio::task::spawn_blocking(|| server.interrupt()).await.unwrap();
+    assert_eq!(code, Some(0));
+    for (_connection, mut body) in bodies {
+        while let Some(frame) = body.frame().await {
+            frame.expect("the watch ends and does not break");
+        }
+    }
+}
+
+#[test]
+fn being_told_to_end_is_no_error_either() {
+    let home = directory();
+    assert_eq!(start(home.path()).terminate(), Some(0));
+}
+
+#[test]
+fn ephemeral_leaves_nothing_behind() {
+    let home = directory();
+    let server = Longshore::start_in(Path::new(BINARY), &["--port=0", "--ephemeral"], home.path()).unwrap();
+    assert!(server.said()[0].contains("nothing is kept when it ends"), "{:?}", server.said());
+    assert!(server.kubeconfig.starts_with(home.path()), "{:?}", server.kubeconfig);
+    assert_eq!(server.interrupt(), Some(0));
+    let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(left, Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let home = directory();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let data = home.path().join("data");
+    let arguments = ["--port", &port, "--data-dir", data.to_str().unwrap()];
+    check_refused(&arguments, &format!("listen on 127.0.0.1:{port}: "), "--port");
+}
+
+#[test]
+fn a_directory_that_cannot_be_written() {
+    let home = directory();
+    let file = home.path().join("file");
+    std::fs::write(&file, "no directory").unwrap();
+    let below = file.join("data");
+    check_refused(&["--port=0", "--data-dir", below.to_str().unwrap()], "make directory", "--data-dir");
+}
+
+#[test]
+fn two_processes_on_one_directory() {
+    let home = directory();
+    let first = start(home.path());
+    let arguments = ["--port=0", "--data-dir", home.path().to_str().unwrap()];
+    check_refused(&arguments, "open the store in", "stop the other longshore");
+    assert_eq!(first.interrupt(), Some(0), "the first one goes on");
+}
+
+#[test]
+fn a_damaged_authority() {
+    let home = directory();
+    start(home.path()).interrupt();
+    std::fs::write(home.path().join("ca.crt"), "no certificate").unwrap();
+    let arguments = ["--port=0", "--data-dir", home.path().to_str().unwrap()];
+    check_refused(&arguments, "ca.crt", "remove ca.crt and ca.key");
+    assert_eq!(std::fs::read_to_string(home.path().join("ca.crt")).unwrap(), "no certificate", "it is kept");
+}
+
+#[tokio::test]
+async fn a_damaged_store() {
+    let home = directory();
+    let server = start(home.path());
+    let door = Door::open(&server.kubeconfig);
+    for number in 0..20 {
+        let body = json!({ "metadata": { "name": format!("c{number}") } }).to_string();
+        door.request(Method::POST, "/api/v1/namespaces/default/configmaps", body).await;
+    }
+    assert_eq!(server.interrupt(), Some(0));
+    let store = home.path().join("store");
+    let files = || {
+        let entries = std::fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.metadata().is_ok_and(|data| data.len() > 100)).collect::<Vec<_>>()
+    };
+    for file in files() {
+        let mut bytes = std::fs::read(&file).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0xff;
+        std::fs::write(&file, bytes).unwrap();
+    }
+    let damaged: Vec<Vec<u8>> = files().iter().map(|file| std::fs::read(file).unwrap()).collect();
+    let arguments = ["--port=0", "--data-dir", home.path().to_str().unwrap()];
+    check_refused(&arguments, "open the store in", "nothing was changed");
+    let after: Vec<Vec<u8>> = files().iter().map(|file| std::fs::read(file).unwrap()).collect();
+    assert_eq!(after, damaged, "what can be rescued is not touched");
+}
+
+const PATHS: [&str; 13] = [
+    "/",
+    "/api",
+    "/apis",
+    "/api/v1/namespaces",
+    "/api/v1/namespaces/default/secrets?watch=true",
+    "/apis/apps/v1/deployments",
+    "/healthz",
+    "/livez",
+    "/readyz?verbose",
+    "/version",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/no/such/path",
+];
+
+/// Every path and method, and even a path that is no path, is closed to who comes with nothing.
+async fn check_locked_out(door: &Door) {
+    for path in PATHS {
+        for method in [Method::GET, Method::POST, Method::DELETE] {
+            let (status, answer) = door.request(method.clone(), path, "{}").await;
+            assert_eq!(status, StatusCode::UNAUTHORIZED, "{method} {path}");
+            let expected = json!({
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                "message": "Unauthorized", "reason": "Unauthorized", "code": 401,
+            });
+            assert_eq!(answer, expected, "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_a_certificate_nobody_gets_in() {
+    let home = directory();
+    let server = start(home.path());
+    check_locked_out(&Door::anonymous(&server.kubeconfig)).await;
+}
+
+#[tokio::test]
+async fn with_a_foreign_certificate_nobody_gets_in() {
+    let (home, abroad) = (directory(), directory());
+    let (server, foreign) = (start(home.path()), start(abroad.path()));
+    check_locked_out(&Door::with_credentials_of(&server.kubeconfig, &foreign.kubeconfig)).await;
+}
