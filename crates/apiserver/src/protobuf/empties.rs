@@ -64,7 +64,7 @@ fn drop_fields(message: &Message, fields: &mut Map<String, Value>, depth: usize)
 }
 
 fn descend(message: &Message, shape: Shape, value: &mut Value, depth: usize) {
-    let mut each = |value: &mut Value| {
+    let each = |value: &mut Value| {
         if let Some(fields) = value.as_object_mut() {
             drop_fields(message, fields, depth);
         }
