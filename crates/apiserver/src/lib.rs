@@ -26,6 +26,8 @@ mod options;
 mod patch;
 pub mod protobuf;
 mod quantity;
+#[cfg(test)]
+mod recorded;
 mod registry;
 mod request;
 pub mod schema;

@@ -3,18 +3,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::error::FieldError;
+use crate::recorded::{check_all, lines};
 
 mod laws;
 mod status;
-
-fn lines(errors: &[FieldError]) -> Vec<String> {
-    errors.iter().map(FieldError::to_string).collect()
-}
-
-fn recorded(source: &str) -> Vec<Value> {
-    serde_json::from_str(source).unwrap()
-}
 
 fn expected(case: &Value, key: &str) -> Vec<String> {
     texts(&case[key]).map(str::to_owned).collect()
@@ -75,15 +67,7 @@ fn check_object(case: &Value) -> Result<(), String> {
 
 #[test]
 fn objects_are_judged_as_recorded() {
-    let cases = recorded(include_str!("tests/objects.json"));
-    let wrong: Vec<String> = cases.iter().filter_map(|case| check_object(case).err()).collect();
-    assert!(
-        cases.len() > 250 && wrong.is_empty(),
-        "{} of {}:\n{}",
-        wrong.len(),
-        cases.len(),
-        wrong.join("\n")
-    );
+    check_all(include_str!("tests/objects.json"), 250, check_object);
 }
 
 fn check_definition(case: &Value) -> Result<(), String> {
@@ -117,13 +101,5 @@ fn check_definition(case: &Value) -> Result<(), String> {
 
 #[test]
 fn definitions_are_judged_as_recorded() {
-    let cases = recorded(include_str!("tests/crds.json"));
-    let wrong: Vec<String> = cases.iter().filter_map(|case| check_definition(case).err()).collect();
-    assert!(
-        cases.len() > 150 && wrong.is_empty(),
-        "{} of {}:\n{}",
-        wrong.len(),
-        cases.len(),
-        wrong.join("\n")
-    );
+    check_all(include_str!("tests/crds.json"), 150, check_definition);
 }

@@ -3,10 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-
-fn lines(errors: &[FieldError]) -> Vec<String> {
-    errors.iter().map(FieldError::to_string).collect()
-}
+use crate::recorded::{check_all, lines};
 
 /// Long annotations are recorded by their length.
 fn unfolded(metadata: &Value) -> Value {
@@ -49,15 +46,7 @@ fn check_recorded(case: &Value) -> Result<(), String> {
 
 #[test]
 fn metadata_is_judged_as_recorded() {
-    let cases: Vec<Value> = serde_json::from_str(include_str!("tests/metadata.json")).unwrap();
-    let wrong: Vec<String> = cases.iter().filter_map(|case| check_recorded(case).err()).collect();
-    assert!(
-        cases.len() > 150 && wrong.is_empty(),
-        "{} of {}:\n{}",
-        wrong.len(),
-        cases.len(),
-        wrong.join("\n")
-    );
+    check_all(include_str!("tests/metadata.json"), 150, check_recorded);
 }
 
 #[test]

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::recorded::change;
 use crate::schema::Schema;
 
 /// Patches that a real kube-apiserver 1.35 answered, with its answers.
@@ -41,16 +42,6 @@ fn check(case: &Value, live: &Value, schema: &Schema) {
         Err(error) => {
             let answer = json!([error.code, error.reason, error.message]);
             assert_eq!(answer, json!([case["code"], case["reason"], case["message"]]), "{patch}");
-        }
-    }
-}
-
-fn change(object: &mut Value, difference: &Value) {
-    for (name, value) in difference.as_object().unwrap() {
-        match value {
-            Value::Null => drop(object.as_object_mut().unwrap().remove(name)),
-            Value::Object(_) if object[name].is_object() => change(&mut object[name], value),
-            _ => object[name] = value.clone(),
         }
     }
 }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::super::*;
+use crate::recorded::change;
 
 const RECORDED: &str = include_str!("../../../testdata/apply.json");
 
@@ -212,16 +213,6 @@ impl std::fmt::Display for Replay<'_> {
 
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap()
-}
-
-fn change(object: &mut Value, difference: &Value) {
-    for (name, value) in difference.as_object().unwrap() {
-        match value {
-            Value::Null => drop(object.as_object_mut().unwrap().remove(name)),
-            Value::Object(_) if object[name].is_object() => change(&mut object[name], value),
-            _ => object[name] = value.clone(),
-        }
-    }
 }
 
 /// Built-in kinds are stored without empty fields.
