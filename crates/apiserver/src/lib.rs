@@ -24,7 +24,7 @@ mod openapi;
 mod openapi_cache;
 mod options;
 mod patch;
-pub mod protobuf;
+mod protobuf;
 mod quantity;
 #[cfg(test)]
 mod recorded;

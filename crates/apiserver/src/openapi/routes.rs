@@ -1,5 +1,7 @@
 //! Which paths and operations a kind has, in no dialect: both documents are written from this list.
 
+use serde_json::Value;
+
 use super::components::{DELETE_OPTIONS, STATUS};
 use super::published::{Published, PublishedSubresource};
 use crate::kinds;
@@ -8,6 +10,23 @@ use crate::kinds;
 pub(super) struct Route<'a> {
     pub(super) path: String,
     pub(super) operations: Vec<Operation<'a>>,
+}
+
+impl Route<'_> {
+    /// The path's entry in a document: how a name in the path, `?pretty` and an operation are written
+    /// depends on the dialect.
+    pub(super) fn item(
+        &self,
+        in_path: impl Fn(&str) -> Value,
+        pretty: Value,
+        rendered: impl Fn(&Operation<'_>) -> Value,
+    ) -> Value {
+        let names = ["name", "namespace"].into_iter();
+        let names = names.filter(|name| self.path.contains(&format!("{{{name}}}")));
+        let parameters: Vec<Value> = names.map(in_path).chain([pretty]).collect();
+        let operations = self.operations.iter().map(|one| (one.method.to_owned(), rendered(one)));
+        operations.chain([("parameters".to_owned(), parameters.into())]).collect()
+    }
 }
 
 /// One method of a path.

@@ -30,18 +30,8 @@ pub(super) fn reason(code: &str) -> &'static str {
 }
 
 fn path_item(route: &Route<'_>) -> Value {
-    let mut item = Map::new();
-    let in_path =
-        ["name", "namespace"].into_iter().filter(|name| route.path.contains(&format!("{{{name}}}")));
-    let mut parameters: Vec<Value> = in_path
-        .map(|name| json!({ "in": "path", "name": name, "required": true, "type": "string", "uniqueItems": true }))
-        .collect();
-    parameters.push(query("pretty", "string"));
-    item.insert("parameters".into(), Value::Array(parameters));
-    for operation in &route.operations {
-        item.insert(operation.method.into(), rendered(operation));
-    }
-    Value::Object(item)
+    let in_path = |name: &str| json!({ "in": "path", "name": name, "required": true, "type": "string", "uniqueItems": true });
+    route.item(in_path, query("pretty", "string"), rendered)
 }
 
 fn query(name: &str, kind: &str) -> Value {

@@ -1,3 +1,5 @@
+//! Patches against the answers of kube-apiserver 1.35, and laws that hold for every patch.
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

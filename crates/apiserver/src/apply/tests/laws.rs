@@ -1,3 +1,5 @@
+//! What holds for every set of paths and for every sequence of writes by several managers.
+
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

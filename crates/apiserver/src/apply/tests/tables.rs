@@ -1,3 +1,5 @@
+//! Rules of field ownership that one write shows, as tables.
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
