@@ -341,3 +341,34 @@ fn generation_moves(call: &Call, old: &Value, object: &Value) -> bool {
     };
     wanted(old) != wanted(object)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(change: Value, expected: &[&str]) {
+        let old = json!({ "metadata": {
+            "name": "n", "namespace": "default", "uid": "u", "resourceVersion": "5", "generation": 2,
+            "creationTimestamp": "2024-01-01T00:00:00Z",
+        } });
+        let mut object = json!({ "metadata": change });
+        keep_server_set(&old, &mut object);
+        let errors = metadata::validate_update(&object["metadata"], &old["metadata"], true, "metadata");
+        assert_eq!(errors.iter().map(FieldError::to_string).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn an_update_keeps_what_it_leaves_out_and_makes_nothing_up() {
+        check(json!({}), &[]);
+        check(json!({ "uid": "", "generation": 9, "creationTimestamp": null, "generateName": "n-" }), &[]);
+        check(
+            json!({ "deletionTimestamp": "2024-01-02T00:00:00Z" }),
+            &["metadata.deletionTimestamp: Invalid value: \"2024-01-02T00:00:00Z\": field is immutable"],
+        );
+        check(
+            json!({ "deletionGracePeriodSeconds": 5 }),
+            &["metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable"],
+        );
+    }
+}
