@@ -18,11 +18,11 @@ use tokio::task::JoinHandle;
 use crate::auth::{self, Identity};
 use crate::body::Body;
 use crate::compaction::HISTORY_KEPT;
-use crate::content::{Accepted, BODY_BYTES_MAX};
+use crate::content::{self, Accepted, BODY_BYTES_MAX};
 use crate::engine::{Config, Engine};
 use crate::error::ApiError;
 use crate::request::{Query, Target};
-use crate::verbs;
+use crate::verbs::{self, Sent};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -94,7 +94,9 @@ impl ApiServer {
         let agent = parts.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
         let call = self.engine.call(path, query, accepted, identity, agent.unwrap_or_default().to_owned())?;
         let body = read_body(body).await?;
-        self.engine.perform(&parts.method, &parts.headers, body, call).await
+        let media_type = content::media_type(&parts.headers).to_owned();
+        let sent = Sent { method: parts.method, media_type, body };
+        self.engine.perform(&sent, call).await
     }
 }
 

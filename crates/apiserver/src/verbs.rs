@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Response};
+use http::{Method, Response};
 
 use crate::auth::Identity;
 use crate::body::Body;
@@ -34,6 +34,14 @@ mod watch;
 pub(crate) use answer::{Answer, document_response, error_response};
 pub(crate) use delete::{FOREGROUND, ORPHAN};
 pub(crate) use draft::Draft;
+
+/// What a client sends along: what to do, and the bytes to do it with.
+pub(crate) struct Sent {
+    pub method: Method,
+    /// `Content-Type` without its parameters, empty where the client names none.
+    pub media_type: String,
+    pub body: Bytes,
+}
 
 /// One request on one resource.
 #[derive(Clone)]
@@ -92,18 +100,12 @@ impl Engine {
     }
 
     /// Does what the method asks of the resource.
-    pub async fn perform(
-        self: &Arc<Self>,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Bytes,
-        call: Call,
-    ) -> Result<Response<Body>, ApiError> {
+    pub async fn perform(self: &Arc<Self>, sent: &Sent, call: Call) -> Result<Response<Body>, ApiError> {
         let answer = match (call.resource.is_stored(), call.name.is_some(), call.part()) {
-            (false, _, _) => self.review(method, headers, &body, &call),
-            (true, false, _) => self.on_collection(method, headers, body, &call).await,
-            (true, true, "") => self.on_object(method, headers, body, &call).await,
-            (true, true, _) => self.on_part(method, headers, body, &call).await,
+            (false, _, _) => self.review(sent, &call),
+            (true, false, _) => self.on_collection(sent, &call).await,
+            (true, true, "") => self.on_object(sent, &call).await,
+            (true, true, _) => self.on_part(sent, &call).await,
         };
         let deprecation = match call.resource.custom_version() {
             Some((_, version)) => version.deprecation.clone(),
@@ -112,62 +114,44 @@ impl Engine {
         Ok(self.respond(&call, answer?.with_warnings(deprecation.into_iter().collect())))
     }
 
-    async fn on_collection(
-        self: &Arc<Self>,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Bytes,
-        call: &Call,
-    ) -> Result<Answer, ApiError> {
-        match *method {
+    async fn on_collection(self: &Arc<Self>, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
+        match sent.method {
             Method::GET if call.query.flag("watch") => self.watch(call.clone()),
             Method::GET => self.list(call),
             Method::POST | Method::DELETE if call.resource.namespaced && call.namespace.is_none() => {
                 Err(everywhere_is_nowhere(call))
             }
-            Method::POST => self.create(headers, &body, call).await,
+            Method::POST => self.create(sent, call).await,
             Method::DELETE if call.resource.has_verb("deletecollection") => {
-                self.delete_collection(headers, &body, call).await
+                self.delete_collection(sent, call).await
             }
             _ => Err(ApiError::method_not_allowed()),
         }
     }
 
-    async fn on_object(
-        self: &Arc<Self>,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Bytes,
-        call: &Call,
-    ) -> Result<Answer, ApiError> {
-        match *method {
+    async fn on_object(self: &Arc<Self>, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
+        match sent.method {
             Method::GET if call.query.flag("watch") => self.watch(call.clone()),
             Method::GET => self.get(call),
-            Method::PUT => self.update(headers, &body, call).await,
-            Method::PATCH => self.patch(headers, &body, call).await,
-            Method::DELETE => self.delete(headers, &body, call).await,
+            Method::PUT => self.update(sent, call).await,
+            Method::PATCH => self.patch(sent, call).await,
+            Method::DELETE => self.delete(sent, call).await,
             _ => Err(ApiError::method_not_allowed()),
         }
     }
 
-    async fn on_part(
-        self: &Arc<Self>,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Bytes,
-        call: &Call,
-    ) -> Result<Answer, ApiError> {
+    async fn on_part(self: &Arc<Self>, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
         let part = call.part();
         let Some(known) = call.resource.subresources.iter().find(|known| &*known.name == part) else {
             return Err(part_is_elsewhere(call));
         };
-        match (&*known.name, method) {
-            ("scale", _) => self.scale(method, headers, &body, call).await,
+        match (&*known.name, &sent.method) {
+            ("scale", _) => self.scale(sent, call).await,
             ("status" | "approval" | "finalize", &Method::GET) => self.get(call),
-            ("status" | "approval" | "finalize", &Method::PUT) => self.update(headers, &body, call).await,
-            ("status" | "approval", &Method::PATCH) => self.patch(headers, &body, call).await,
-            ("eviction", &Method::POST) => self.evict(headers, &body, call).await,
-            ("binding", &Method::POST) => self.bind(headers, &body, call).await,
+            ("status" | "approval" | "finalize", &Method::PUT) => self.update(sent, call).await,
+            ("status" | "approval", &Method::PATCH) => self.patch(sent, call).await,
+            ("eviction", &Method::POST) => self.evict(sent, call).await,
+            ("binding", &Method::POST) => self.bind(sent, call).await,
             _ => Err(ApiError::method_not_allowed()),
         }
     }

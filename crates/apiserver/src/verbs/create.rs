@@ -1,7 +1,7 @@
 //! POST: a new object.
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 use store::{Change, Expect, Write, WriteError};
 
@@ -10,16 +10,16 @@ use crate::error::{ApiError, Subject};
 use crate::options::{WriteKind, WriteOptions};
 use crate::stored;
 use crate::verbs::draft::Draft;
-use crate::verbs::{Answer, Call};
+use crate::verbs::{Answer, Call, Sent};
 
 /// How often a generated name is tried anew when it is taken.
 const GENERATED_NAMES_MAX: usize = 8;
 
 impl Engine {
     /// Creates the object in the body.
-    pub async fn create(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
+    pub async fn create(&self, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
         let options = WriteOptions::parse(&call.query, &call.user_agent, WriteKind::Create)?;
-        let draft = Draft::read(call, headers, body, options.field_validation)?;
+        let draft = Draft::read(call, sent, options.field_validation)?;
         let _definitions = self.definition_lock(call).await;
         self.create_draft(call, &options, draft).await
     }

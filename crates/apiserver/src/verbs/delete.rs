@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use jiff::ToSpan;
 use serde_json::{Value, json};
 use store::{Change, Expect, Write, WriteError};
@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::options::{DeleteOptions, Propagation};
 use crate::stored;
 use crate::verbs::update::{MODIFIED, ends_here};
-use crate::verbs::{Answer, Call};
+use crate::verbs::{Answer, Call, Sent};
 
 /// Keeps an object until its dependents are gone.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -27,8 +27,8 @@ const ATTEMPTS_MAX: usize = 16;
 
 impl Engine {
     /// Deletes the named object.
-    pub async fn delete(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
-        let options = delete_options(headers, body, call)?;
+    pub async fn delete(&self, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
+        let options = delete_options(sent, call)?;
         let _definitions = self.definition_lock(call).await;
         self.delete_with(call, &options).await
     }
@@ -109,13 +109,8 @@ impl Engine {
     }
 
     /// Deletes everything that a list with the same selectors would show.
-    pub async fn delete_collection(
-        self: &Arc<Self>,
-        headers: &HeaderMap,
-        body: &Bytes,
-        call: &Call,
-    ) -> Result<Answer, ApiError> {
-        let options = delete_options(headers, body, call)?;
+    pub async fn delete_collection(self: &Arc<Self>, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
+        let options = delete_options(sent, call)?;
         let entries = self.select_all(call)?;
         let _definitions = self.definition_lock(call).await;
         let mut items = Vec::with_capacity(entries.len());
@@ -156,14 +151,10 @@ impl Call {
     }
 }
 
-pub(crate) fn delete_options(
-    headers: &HeaderMap,
-    body: &Bytes,
-    call: &Call,
-) -> Result<DeleteOptions, ApiError> {
-    let body = match body.is_empty() {
+pub(crate) fn delete_options(sent: &Sent, call: &Call) -> Result<DeleteOptions, ApiError> {
+    let body = match sent.body.is_empty() {
         true => Value::Null,
-        false => content::decode_object(content::media_type(headers), body)?,
+        false => content::decode_object(&sent.media_type, &sent.body)?,
     };
     DeleteOptions::parse(&body, &call.query)
 }

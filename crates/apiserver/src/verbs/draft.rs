@@ -1,8 +1,6 @@
 //! From bytes to a draft: a body is read, has to be of the right kind, and loses what its schema does not
 //! know, with the warning or refusal that the client chose.
 
-use bytes::Bytes;
-use http::HeaderMap;
 use serde_json::{Map, Value};
 
 use crate::content;
@@ -13,7 +11,7 @@ use crate::options::{FieldValidation, NOT_AN_OBJECT, not_registered};
 use crate::protobuf;
 use crate::registry::split_api_version;
 use crate::schema;
-use crate::verbs::Call;
+use crate::verbs::{Call, Sent};
 
 /// An object as a client wants it, in the served version, reduced to fields that exist.
 #[derive(Debug, Clone)]
@@ -41,19 +39,14 @@ impl Draft {
     }
 
     /// Reads the body of a create or update.
-    pub fn read(
-        call: &Call,
-        headers: &HeaderMap,
-        body: &Bytes,
-        validation: FieldValidation,
-    ) -> Result<Self, ApiError> {
-        let media_type = content::media_type(headers);
-        let object =
-            content::decode_object(media_type, body).map_err(|error| unrecognized(call, body, error))?;
-        let object = as_object(object).map_err(|error| unrecognized(call, body, error))?;
+    pub fn read(call: &Call, sent: &Sent, validation: FieldValidation) -> Result<Self, ApiError> {
+        let media_type = sent.media_type.as_str();
+        let object = content::decode_object(media_type, &sent.body)
+            .map_err(|error| unrecognized(call, &sent.body, error))?;
+        let object = as_object(object).map_err(|error| unrecognized(call, &sent.body, error))?;
         let is_json = matches!(media_type, "" | "application/json" | "*/*");
         let duplicates = match is_json && validation != FieldValidation::Ignore {
-            true => schema::duplicate_fields(body),
+            true => schema::duplicate_fields(&sent.body),
             false => Vec::new(),
         };
         Self::checked(call, object, duplicates, validation)

@@ -1,7 +1,7 @@
 //! PATCH in its four kinds: JSON patch, merge patch, strategic merge patch and server-side apply.
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 
 use crate::content;
@@ -14,12 +14,12 @@ use crate::registry::split_api_version;
 use crate::schema;
 use crate::verbs::draft::{Draft, type_name};
 use crate::verbs::update::check_name;
-use crate::verbs::{Answer, Call};
+use crate::verbs::{Answer, Call, Sent};
 
 impl Engine {
     /// Changes the object as the patch in the body says.
-    pub async fn patch(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
-        let media_type = content::media_type(headers);
+    pub async fn patch(&self, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
+        let media_type = sent.media_type.as_str();
         let kind = match media_type {
             "application/apply-patch+yaml" => WriteKind::Apply,
             _ => WriteKind::Patch,
@@ -27,10 +27,10 @@ impl Engine {
         let options = WriteOptions::parse(&call.query, &call.user_agent, kind)?;
         let _definitions = self.definition_lock(call).await;
         if kind == WriteKind::Apply {
-            return self.apply(body, call, &options).await;
+            return self.apply(&sent.body, call, &options).await;
         }
         check_media_type(media_type, call)?;
-        let patch = serde_json::from_slice(body)
+        let patch = serde_json::from_slice(&sent.body)
             .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
         self.change(call, &options, |old| {
             let patched = apply_patch(media_type, call, old, &patch)?;

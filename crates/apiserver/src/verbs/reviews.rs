@@ -1,32 +1,25 @@
 //! Kinds that are only answered, never kept: who am I, may I. Here everybody who got in is an
 //! administrator, so every answer is yes.
 
-use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::options::FieldValidation;
 use crate::verbs::draft::Draft;
-use crate::verbs::{Answer, Call};
+use crate::verbs::{Answer, Call, Sent};
 
 impl Engine {
     /// Answers a review.
-    pub fn review(
-        &self,
-        method: &Method,
-        headers: &HeaderMap,
-        body: &Bytes,
-        call: &Call,
-    ) -> Result<Answer, ApiError> {
+    pub fn review(&self, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
         if call.name.is_some() {
             return Err(ApiError::no_such_path());
         }
-        if *method != Method::POST {
+        if sent.method != Method::POST {
             return Err(ApiError::method_not_allowed());
         }
-        let draft = Draft::read(call, headers, body, FieldValidation::Ignore)?;
+        let draft = Draft::read(call, sent, FieldValidation::Ignore)?;
         let mut review = draft.object;
         review["status"] = review_status(call)?;
         review["metadata"] = json!({ "creationTimestamp": null });

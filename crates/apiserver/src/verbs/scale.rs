@@ -1,7 +1,7 @@
 //! The `scale` subresource, and the two actions on pods that are written as subresources.
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::apply::{WriteContext, managed_fields_after_scale, managed_fields_of_scale, server_side_apply};
@@ -15,25 +15,19 @@ use crate::patch;
 use crate::request::Query;
 use crate::stored;
 use crate::verbs::draft::{Draft, Ownership};
-use crate::verbs::{Answer, Call};
+use crate::verbs::{Answer, Call, Sent};
 
 impl Engine {
     /// Reads or changes how many replicas an object asks for.
-    pub async fn scale(
-        &self,
-        method: &Method,
-        headers: &HeaderMap,
-        body: &Bytes,
-        call: &Call,
-    ) -> Result<Answer, ApiError> {
+    pub async fn scale(&self, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
         let paths = scale_paths(call).ok_or_else(ApiError::no_such_path)?;
-        let media_type = content::media_type(headers);
-        if *method == Method::GET {
+        let media_type = sent.media_type.as_str();
+        if sent.method == Method::GET {
             let entry = self.read(&call.resource, &call.key(), call.name())?;
             let object = call.resource.serve(stored::parse(&entry.value));
             return Ok(Answer::document(StatusCode::OK, read_scale(&object, &paths)?));
         }
-        let kind = match (method, media_type) {
+        let kind = match (&sent.method, media_type) {
             (&Method::PUT, _) => WriteKind::Update,
             (&Method::PATCH, "application/apply-patch+yaml") => WriteKind::Apply,
             (&Method::PATCH, _) => WriteKind::Patch,
@@ -41,9 +35,9 @@ impl Engine {
         };
         let options = WriteOptions::parse(&call.query, &call.user_agent, kind)?;
         let change = |old: &Value| match kind {
-            WriteKind::Apply => self.applied_scale(call, &options, &paths, old, body),
-            WriteKind::Update => scaled(old, &content::decode_object(media_type, body)?, &paths),
-            _ => scaled(old, &patched_scale(media_type, &read_scale(old, &paths)?, body)?, &paths),
+            WriteKind::Apply => self.applied_scale(call, &options, &paths, old, &sent.body),
+            WriteKind::Update => scaled(old, &content::decode_object(media_type, &sent.body)?, &paths),
+            _ => scaled(old, &patched_scale(media_type, &read_scale(old, &paths)?, &sent.body)?, &paths),
         };
         let answer = self.change(call, &options, change).await?;
         answer.try_map_object(|object| read_scale(&call.resource.serve(object), &paths))
@@ -80,8 +74,8 @@ impl Engine {
     }
 
     /// Deletes a pod on behalf of an Eviction.
-    pub async fn evict(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
-        let eviction = content::decode_object(content::media_type(headers), body)?;
+    pub async fn evict(&self, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
+        let eviction = content::decode_object(&sent.media_type, &sent.body)?;
         let write = WriteOptions::parse(&call.query, &call.user_agent, WriteKind::Create)?;
         let options = DeleteOptions::parse(&eviction["deleteOptions"], &Query::default())?;
         let options = DeleteOptions { dry_run: options.dry_run || write.dry_run, ..options };
@@ -92,8 +86,8 @@ impl Engine {
     }
 
     /// Puts a pod on the node that a Binding names.
-    pub async fn bind(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
-        let binding = content::decode_object(content::media_type(headers), body)?;
+    pub async fn bind(&self, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
+        let binding = content::decode_object(&sent.media_type, &sent.body)?;
         let node = text(&binding, "/target/name").to_owned();
         if node.is_empty() {
             return Err(ApiError::bad_request("the binding names no target node"));

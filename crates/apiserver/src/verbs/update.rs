@@ -2,7 +2,7 @@
 //! computed from the newest state and written only if that state is still the newest.
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 use store::{Change, Expect, Write, WriteError};
 
@@ -11,7 +11,7 @@ use crate::error::{ApiError, FieldError};
 use crate::options::{WriteKind, WriteOptions};
 use crate::stored;
 use crate::verbs::draft::Draft;
-use crate::verbs::{Answer, Call};
+use crate::verbs::{Answer, Call, Sent};
 
 /// How often a change is computed anew because the object moved meanwhile.
 const ATTEMPTS_MAX: usize = 16;
@@ -22,9 +22,9 @@ pub(crate) const MODIFIED: &str =
 
 impl Engine {
     /// Replaces the object by the one in the body.
-    pub async fn update(&self, headers: &HeaderMap, body: &Bytes, call: &Call) -> Result<Answer, ApiError> {
+    pub async fn update(&self, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
         let options = WriteOptions::parse(&call.query, &call.user_agent, WriteKind::Update)?;
-        let draft = Draft::read(call, headers, body, options.field_validation)?;
+        let draft = Draft::read(call, sent, options.field_validation)?;
         check_name(call, &draft.object)?;
         let _definitions = self.definition_lock(call).await;
         self.change(call, &options, |_| {
