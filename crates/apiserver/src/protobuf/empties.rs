@@ -23,7 +23,7 @@ pub fn drop_empty(api_version: &str, kind: &str, object: &mut Value) {
 pub fn drop_empty_metadata(metadata: &mut Value) {
     let config_map = table().root("v1", "ConfigMap").and_then(|index| table().message(index));
     let field = config_map.and_then(|message| message.fields.iter().find(|field| field.json == "metadata"));
-    let message = field.and_then(|field| inner(field));
+    let message = field.and_then(inner);
     if let (Some(message), Some(fields)) = (message, metadata.as_object_mut()) {
         drop_fields(message, fields, 0);
     }
