@@ -118,6 +118,17 @@ pub fn keep_system_fields(metadata: &mut Map<String, Value>, old: &Value) {
     }
 }
 
+/// Lists, maps and texts of metadata that are empty are the same as none, and are not kept.
+pub fn drop_empty(metadata: &mut Map<String, Value>) {
+    metadata.retain(|_, value| match value {
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        Value::Null => false,
+        _ => true,
+    });
+}
+
 /// Gives the object the namespace of the request, which is empty for cluster-wide kinds.
 pub fn match_namespace(metadata: &mut Map<String, Value>, request_namespace: &str) -> Result<(), ApiError> {
     let own = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();

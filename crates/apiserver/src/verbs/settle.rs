@@ -39,6 +39,7 @@ impl Engine {
             return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
         }
         metadata::match_namespace(metadata_of(&mut object), call.namespace.as_deref().unwrap_or_default())?;
+        metadata::drop_empty(metadata_of(&mut object));
         if call.name.is_some() {
             object["metadata"]["name"] = call.name().into();
         }
@@ -82,6 +83,7 @@ impl Engine {
             draft::reduce(call, &mut object)?;
         }
         metadata::match_namespace(metadata_of(&mut object), call.namespace.as_deref().unwrap_or_default())?;
+        metadata::drop_empty(metadata_of(&mut object));
         keep_server_set(old, &mut object);
         fill_in(call, &mut object, Some(old));
         warnings.extend(self.admit(call, options.dry_run, Operation::Update, Some(old), &mut object)?);
