@@ -18,7 +18,7 @@ fn directory() -> TempDir {
 }
 
 fn start(data: &Path) -> Longshore {
-    Longshore::start(Path::new(BINARY), &["--port=0", "--data-dir", data.to_str().unwrap()])
+    Longshore::start(Path::new(BINARY), &["--port=0", "--data-dir", data.to_str().expect("temporary paths are readable")])
         .expect("it starts")
 }
 
