@@ -54,11 +54,8 @@ fn drop_fields(message: &Message, fields: &mut Map<String, Value>, depth: usize)
         if let Some(inner) = inner {
             descend(inner, field.shape, value, depth + 1);
         }
-        if is_empty(field, value) {
-            match field.omit_empty {
-                true => drop(fields.remove(field.json)),
-                false => nothing(field, value),
-            }
+        if field.omit_empty && is_empty(field, value) {
+            fields.remove(field.json);
         }
     }
 }
@@ -86,13 +83,6 @@ fn is_empty(field: &Field, value: &Value) -> bool {
         (Shape::One, ValueType::Bytes, value) => value == "",
         (Shape::One, _, value) if !field.pointer => super::object::is_zero(value),
         _ => false,
-    }
-}
-
-/// A list or map that is always written is null when there is nothing in it.
-fn nothing(field: &Field, value: &mut Value) {
-    if field.shape != Shape::One {
-        *value = Value::Null;
     }
 }
 
@@ -139,8 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn what_go_always_writes_is_null() {
-        check("rbac.authorization.k8s.io/v1", "Role", json!({ "rules": [] }), json!({ "rules": null }));
+    fn what_go_always_writes_stays() {
+        check("rbac.authorization.k8s.io/v1", "Role", json!({ "rules": [] }), json!({ "rules": [] }));
     }
 
     #[test]
