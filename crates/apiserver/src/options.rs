@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::error::{ApiError, FieldError, Subject};
+use crate::patch::unclassified;
 use crate::request::Query;
 
 /// What happens to fields that the schema does not know.
@@ -317,8 +318,8 @@ impl Start {
             Some("0") => Ok(Self::Any),
             Some(text) => text.parse().map(Self::At).map_err(|_| {
                 let detail = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-                let error = FieldError::invalid("resourceVersion", text, detail);
-                ApiError::bad_request(format!("invalid resource version: {error}"))
+                // kube-apiserver has a class of error for this one only where it lists.
+                unclassified(FieldError::invalid("resourceVersion", text, detail).to_string())
             }),
         }
     }

@@ -31,7 +31,7 @@ impl Engine {
         options: &WriteOptions,
         draft: Draft,
     ) -> Result<Answer, ApiError> {
-        self.check_namespace(call, text(&draft.object, "/metadata/name"))?;
+        self.check_namespace(call, intended_name(&draft.object))?;
         self.check_definition(call, text(&draft.object, "/metadata/name"))?;
         let generated = text(&draft.object, "/metadata/name").is_empty();
         for attempt in 1.. {
@@ -100,4 +100,10 @@ impl Engine {
             false => Ok(()),
         }
     }
+}
+
+/// How an object is called before it has a name.
+fn intended_name(object: &Value) -> &str {
+    let given = [text(object, "/metadata/name"), text(object, "/metadata/generateName")];
+    given.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown!")
 }

@@ -84,7 +84,8 @@ impl Engine {
 
     /// The revision that the request insists on, if it does.
     fn list_revision(&self, call: &Call) -> Result<Option<Revision>, ApiError> {
-        let start = Start::parse(&call.query)?;
+        let start = Start::parse(&call.query)
+            .map_err(|error| ApiError::bad_request(format!("invalid resource version: {}", error.message)))?;
         let exact = call.query.get("resourceVersionMatch") == Some("Exact");
         match (start, exact) {
             (Start::At(revision), _) if revision > self.store.revision() => Err(self.too_large(revision)),
