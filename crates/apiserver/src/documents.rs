@@ -30,7 +30,8 @@ impl Engine {
         let words: Vec<&str> = segments.iter().map(String::as_str).collect();
         match words.as_slice() {
             [probe @ ("livez" | "readyz" | "healthz"), checks @ ..] => {
-                health::answer(probe, checks, parts.uri.query().unwrap_or_default())
+                let query = parts.uri.query().unwrap_or_default();
+                health::answer(probe, checks, query, self.store.stats().refuses_writes)
             }
             ["version"] => Ok(json_response(&version())),
             ["openapi", rest @ ..] => self.openapi(parts, rest),

@@ -18,8 +18,11 @@ fn directory() -> TempDir {
 }
 
 fn start(data: &Path) -> Longshore {
-    Longshore::start(Path::new(BINARY), &["--port=0", "--data-dir", data.to_str().expect("temporary paths are readable")])
-        .expect("it starts")
+    Longshore::start(
+        Path::new(BINARY),
+        &["--port=0", "--data-dir", data.to_str().expect("temporary paths are readable")],
+    )
+    .expect("it starts")
 }
 
 /// Runs `up` where it cannot start, and gives what it left.

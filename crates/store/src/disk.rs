@@ -15,7 +15,7 @@ use std::hash::BuildHasher;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use self::files::Handle;
 pub(crate) use self::files::{Files, RealFiles};
@@ -57,6 +57,7 @@ pub(crate) struct Counters {
     groups: AtomicU64,
     syncs: AtomicU64,
     snapshots: AtomicU64,
+    broken: AtomicBool,
 }
 
 impl Counters {
@@ -66,6 +67,7 @@ impl Counters {
         stats.groups = self.groups.load(Ordering::Relaxed);
         stats.syncs = self.syncs.load(Ordering::Relaxed);
         stats.snapshots = self.snapshots.load(Ordering::Relaxed);
+        stats.refuses_writes = self.broken.load(Ordering::Relaxed);
     }
 }
 
@@ -210,6 +212,7 @@ impl Disk {
                 let action = format!("{} (no more writes until the store is opened again)", error.action);
                 let error = StorageError { action, ..error };
                 self.broken = Some(error.clone());
+                self.counters.broken.store(true, Ordering::Relaxed);
                 error
             }
         }

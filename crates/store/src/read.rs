@@ -120,4 +120,6 @@ pub struct Stats {
     pub syncs: u64,
     /// Snapshots written.
     pub snapshots: u64,
+    /// The disk failed: reads go on, writes are refused until the store is opened again.
+    pub refuses_writes: bool,
 }
