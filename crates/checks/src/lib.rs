@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 pub mod client;
+pub mod dice;
 pub mod kubectl;
 pub mod process;
 

@@ -1,0 +1,36 @@
+//! Chance that can be had again: a small generator and the seed that a test tells.
+
+/// A generator of numbers that look random and follow from a seed.
+#[derive(Debug, Clone)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// The numbers of this seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// The seed that the environment variable names, or one of the clock, told on standard error.
+    #[expect(clippy::print_stderr, reason = "whoever reads a failure wants to repeat it")]
+    pub fn from_environment(variable: &str) -> Self {
+        let given = std::env::var(variable).ok().and_then(|text| text.parse().ok());
+        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let clock = clock.map_or(1, |time| u64::from(time.subsec_nanos()) << 20 ^ time.as_secs());
+        let seed = given.unwrap_or(clock);
+        eprintln!("{variable}={seed} repeats this run as far as timing allows");
+        Self::new(seed)
+    }
+
+    /// A number below this one, which is not 0.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) % limit
+    }
+
+    /// Another generator that follows from this one.
+    pub fn fork(&mut self) -> Self {
+        Self::new(self.below(u64::MAX))
+    }
+}
