@@ -17,19 +17,20 @@ mod digest;
 
 pub use digest::digest;
 
-/// Which template.
+/// Which template. Keys are ordered by name first, because names differ most and large maps compare a lot;
+/// who prints them sorts them otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateKey {
-    /// `group/version`.
-    pub api_version: String,
-    /// Kind.
-    pub kind: String,
+    /// Name.
+    pub name: String,
     /// Empty for cluster-scoped kinds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Name.
-    pub name: String,
+    /// Kind.
+    pub kind: String,
+    /// `group/version`.
+    pub api_version: String,
 }
 
 impl TemplateKey {
@@ -53,14 +54,14 @@ impl fmt::Display for TemplateKey {
     }
 }
 
-/// Which binding: empty `namespace` means a ClusterResourceBinding.
+/// Which binding: empty `namespace` means a ClusterResourceBinding. Ordered by name first, like templates.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BindingKey {
+    /// Name.
+    pub name: String,
     /// Empty for cluster-scoped bindings.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Name.
-    pub name: String,
 }
 
 /// API group of an `apiVersion`, empty for the core group.

@@ -34,7 +34,7 @@ struct KindIndex {
 type Place = (Arc<str>, Arc<str>);
 
 impl Templates {
-    /// All of them, by kind, namespace and name.
+    /// All of them, in a fixed order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Template>> {
         self.all.values()
     }
@@ -55,22 +55,22 @@ impl Templates {
     }
 
     /// Templates of one kind in one namespace.
-    pub fn in_namespace<'t>(
-        &'t self,
-        api_version: &'t str,
-        kind: &'t str,
-        namespace: &'t str,
-    ) -> impl Iterator<Item = &'t Arc<Template>> {
-        let first = TemplateKey {
-            api_version: api_version.to_owned(),
-            kind: kind.to_owned(),
+    pub fn in_namespace(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+    ) -> impl Iterator<Item = &Arc<Template>> {
+        let index = self.kinds.get(api_version).and_then(|kinds| kinds.get(kind));
+        let names = index.and_then(|index| index.namespaces.get(namespace));
+        let key = |name: &Arc<str>| TemplateKey {
+            name: name.to_string(),
             namespace: namespace.to_owned(),
-            name: String::new(),
+            kind: kind.to_owned(),
+            api_version: api_version.to_owned(),
         };
-        let same = move |key: &TemplateKey| {
-            key.api_version == api_version && key.kind == kind && key.namespace == namespace
-        };
-        self.all.range(first..).take_while(move |(key, _)| same(key)).map(|(_, template)| template)
+        let keys: Vec<TemplateKey> = names.into_iter().flat_map(|names| names.keys()).map(key).collect();
+        keys.into_iter().filter_map(|key| self.all.get(&key))
     }
 
     /// Puts a template in, in place of the one with the same name; returns that one.
@@ -135,7 +135,9 @@ impl Templates {
     pub fn touched(&self, before: Option<&Policy>, after: Option<&Policy>) -> BTreeSet<TemplateKey> {
         let mut touched = after.map(|policy| self.selected(policy)).unwrap_or_default();
         for policy in [before, after].into_iter().flatten() {
-            touched.extend(self.claimed(policy.id()).cloned());
+            let more: Vec<&TemplateKey> =
+                self.claimed(policy.id()).filter(|key| !touched.contains(*key)).collect();
+            touched.extend(more.into_iter().cloned());
         }
         touched
     }
