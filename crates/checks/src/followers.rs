@@ -1,0 +1,87 @@
+//! Clients that keep a copy of a collection, as controllers do: kube-rs' watchers and reflectors, and
+//! list and watch the way client-go does it. Each tells what it has, and what it saw that cannot be.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::runtime::watcher;
+use kube::{Api, Client};
+use tokio::task::JoinHandle;
+
+use crate::dice::Dice;
+
+mod kube_rs;
+mod list_watch;
+
+/// How often and how long a follower that dozes does not look.
+const DOZE: Duration = Duration::from_millis(1_700);
+
+/// The names of objects and their revisions.
+pub type Copied = BTreeMap<String, u64>;
+
+/// What a follower has and saw.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Its copy, absent until it has one.
+    pub copy: Option<Copied>,
+    /// How often it had to start anew.
+    pub lists: usize,
+    /// What cannot be: events twice, out of order or missing.
+    pub problems: Vec<String>,
+    /// Revisions whose events it has seen, where it can tell.
+    pub revisions: BTreeMap<u64, String>,
+    /// The spans of revisions, after the first and up to the second, in which it claims to know every event.
+    pub spans: Vec<(u64, u64)>,
+}
+
+/// A follower that runs until it is dropped.
+pub struct Follower {
+    /// What kind it is.
+    pub name: &'static str,
+    seen: Arc<Mutex<Seen>>,
+    task: JoinHandle<()>,
+}
+
+impl Follower {
+    fn spawn<Running>(name: &'static str, run: impl FnOnce(Arc<Mutex<Seen>>) -> Running) -> Self
+    where
+        Running: Future<Output = ()> + Send + 'static,
+    {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        Self { name, task: tokio::spawn(run(seen.clone())), seen }
+    }
+
+    /// Looks at what it has.
+    pub fn look<Answer>(&self, look: impl FnOnce(&Seen) -> Answer) -> Answer {
+        look(&self.seen.lock().expect("no one panics while holding it"))
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// One follower of each kind, of the ConfigMaps that carry this label.
+pub fn all(client: &Client, label: &'static str, dice: &mut Dice) -> Vec<Follower> {
+    let api = Api::<ConfigMap>::default_namespaced(client.clone());
+    let config = || watcher::Config::default().labels(label).timeout(1);
+    let watch = |name, config, doze: Option<Dice>| {
+        let api = api.clone();
+        Follower::spawn(name, |seen| kube_rs::watch(api, config, doze, seen))
+    };
+    vec![
+        watch("kube-rs watcher", config(), None),
+        watch("kube-rs watcher in pages", config().page_size(3), None),
+        watch("kube-rs watcher with streaming lists", config().streaming_lists(), None),
+        watch("kube-rs watcher that dozes", config().page_size(3), Some(dice.fork())),
+        Follower::spawn("kube-rs reflector", |seen| kube_rs::reflect(api.clone(), config(), seen)),
+        Follower::spawn("list and watch", |seen| list_watch::run(client.clone(), label, None, seen)),
+        Follower::spawn("list and watch that dozes", |seen| {
+            list_watch::run(client.clone(), label, Some(dice.fork()), seen)
+        }),
+    ]
+}
