@@ -1,5 +1,7 @@
 //! Test-only support: the real binary as a process, and clients that talk to it.
 
+use std::io::Write as _;
+
 pub mod churn;
 pub mod client;
 pub mod dice;

@@ -57,7 +57,7 @@ impl Writer {
             ),
             (Known::Present(_, revision), _) => {
                 // Half of the updates insist on the state that was acknowledged last.
-                let pinned = (counter % 2 == 0).then_some(*revision);
+                let pinned = counter.is_multiple_of(2).then_some(*revision);
                 (StatusCode::OK, connection.json(Method::PUT, &path, body(&name, counter, pinned)).await)
             }
         };
