@@ -96,7 +96,10 @@ impl Template {
     /// Reads any object; none if it has no type or no name.
     pub fn read(object: Arc<Value>) -> Option<Template> {
         let text = |name: &str| Some(object.get(name)?.as_str()?.to_owned());
-        let metadata: ObjectMeta = serde_json::from_value(object.get("metadata")?.clone()).ok()?;
+        // A field that is null is a field that is not there.
+        let fields = object.get("metadata")?.as_object()?.iter().filter(|(_, value)| !value.is_null());
+        let fields = fields.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let metadata: ObjectMeta = serde_json::from_value(Value::Object(fields)).ok()?;
         if metadata.name.is_empty() {
             return None;
         }

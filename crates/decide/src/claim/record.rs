@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use api::records::{CLAIM, ClaimRecord};
+use api::records::{CLAIM, ClaimRecord, PolicyMark};
 use api::{Scope, annotations, labels};
 
 use super::{Claim, ClaimReason, claim_on};
@@ -80,10 +80,11 @@ pub fn record(template: &Template, bound: Option<&Bound<'_>>, claim: &Claim) -> 
 }
 
 /// Karmada's claim without our record. A lazy policy that claims and made no binding is waiting there
-/// too; one that made a binding has already acted.
+/// too; one that made a binding has already acted. Nobody knows in which generation, so it is 0, the same as
+/// in the pin that such a binding gets.
 fn adopted(template: &Template, bound: Option<&Bound<'_>>, policy: &Policy) -> ClaimRecord {
     ClaimRecord {
-        policy: policy.mark(),
+        policy: PolicyMark { uid: policy.uid.clone(), generation: 0 },
         template: template.digest.clone(),
         template_first: bound.is_none(),
         taken_from: String::new(),

@@ -72,6 +72,14 @@ fn an_object_without_type_or_name_is_no_template() {
     }
 }
 
+#[test]
+fn a_field_that_is_null_is_not_there() {
+    let mut object = nginx();
+    object["metadata"]["annotations"] = Value::Null;
+    let template = Template::read(Arc::new(object)).expect("a template");
+    assert_eq!(template.digest, digest(&nginx()));
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

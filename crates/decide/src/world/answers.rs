@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::World;
 use crate::binding::Interpretation;
 use crate::interpret;
-use crate::placement::{Placement, placement};
+use crate::placement::{Placement, Schedule, Trigger, placement};
 use crate::template::Template;
 use crate::works::{Sources, works};
 
@@ -42,6 +42,7 @@ fn place(binding: &Binding, world: &World) -> Option<Binding> {
     let outcome = placement(binding, &world.clusters);
     let mut placed = match &outcome {
         Placement::Skipped(_) | Placement::Unchanged | Placement::Kept { .. } => return None,
+        Placement::Scheduled(schedule) if is_written(schedule, binding) => return None,
         Placement::Scheduled(_) | Placement::Nowhere { .. } => binding.clone(),
     };
     outcome.write_spec(&mut placed);
@@ -49,6 +50,13 @@ fn place(binding: &Binding, world: &World) -> Option<Binding> {
         placed.status.scheduler_observed_affinity_name.clone_from(&schedule.affinity_name);
     }
     (placed != *binding).then_some(placed)
+}
+
+/// The same clusters by the same rules: true for nearly every binding that is looked at again.
+fn is_written(schedule: &Schedule, binding: &Binding) -> bool {
+    schedule.trigger != Trigger::PlacementChanged
+        && schedule.clusters == binding.spec.clusters
+        && schedule.affinity_name == binding.status.scheduler_observed_affinity_name
 }
 
 fn render(template: &Template, binding: &Binding, world: &World) -> BTreeMap<String, Value> {

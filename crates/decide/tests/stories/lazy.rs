@@ -322,3 +322,34 @@ fn l2_a_successor_of_a_claim_that_waits_goes_on_waiting() {
          expect nginx by pp on m2",
     );
 }
+
+#[test]
+fn c7_what_karmada_made_is_taken_over_without_a_move() {
+    tell(
+        "policy pp selects nginx on m1 lazy
+         deployment nginx
+         policy pp selects nginx on m2 lazy
+         forget nginx
+         expect nginx by pp on m1
+         restart
+         expect nginx by pp on m1
+         edit nginx
+         expect nginx by pp on m2",
+    );
+    tell(
+        "deployment nginx
+         policy pp selects nginx on m1 lazy
+         forget nginx
+         expect nginx by pp on nothing
+         edit nginx
+         expect nginx by pp on m1",
+    );
+    tell(
+        "policy pp selects nginx on m1
+         deployment nginx
+         delete pp
+         forget nginx
+         edit nginx version v2
+         expect nginx by nobody on m1@v1",
+    );
+}

@@ -93,6 +93,7 @@ impl Story {
             ["edit", name, rest @ ..] => self.edit(name, rest),
             ["bookkeeping", name] => self.bookkeeping(name),
             ["reconcile", name] => self.mark(name, api::records::RECONCILE, &self.version.to_string()),
+            ["forget", name] => self.forget(name),
             ["restart"] => self.look(&self.every()),
             ["expect", name, rest @ ..] => self.expect(line, name, rest),
             ["expect-binding", name, "of", policy] => self.expect_binding(line, name, policy),
@@ -232,6 +233,22 @@ impl Story {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         object["status"] = self.templates[&key]["status"].clone();
         self.world.templates.insert(Template::read(Arc::new(object)).expect("a template"));
+        self.look(&[key].into());
+    }
+
+    /// Takes our records away, so that everything looks as if Karmada had made it.
+    fn forget(&mut self, name: &str) {
+        let key = words::template_key(name).expect("a template");
+        let ours = |key: &String| key.starts_with(api::records::PREFIX);
+        let template = self.world.templates.get(&key).expect("there is one");
+        let mut object = Value::clone(&template.object);
+        if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+            annotations.retain(|key, _| !ours(key));
+        }
+        self.world.templates.insert(Template::read(Arc::new(object)).expect("a template"));
+        if let Some(binding) = Arc::make_mut(&mut self.world.bindings).get_mut(&key.binding()) {
+            Arc::make_mut(binding).metadata.annotations.retain(|key, _| !ours(key));
+        }
         self.look(&[key].into());
     }
 
