@@ -117,7 +117,9 @@ pub fn track_update(live: Option<&Value>, new: &mut Value, write: &WriteContext<
     let mut gained = difference.into_changed();
     gained.subtract(Shape::unownable());
     if !gained.is_empty() {
-        managed.grant(write.owner(write.manager, Operation::Update), gained, Some(write.now));
+        // Kubernetes forgets the time of writes through a Scale.
+        let time = (write.subresource != "scale").then_some(write.now);
+        managed.grant(write.owner(write.manager, Operation::Update), gained, time);
     }
     managed.cap_updaters();
     set_managed_fields(new, managed.encode());

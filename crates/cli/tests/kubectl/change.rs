@@ -166,6 +166,14 @@ fn scale_workloads() {
     kubectl.ok_with("create -f -", WEB);
     kubectl.ok("scale deployment web --replicas=5").prints("deployment.apps/web scaled\n");
     kubectl.ok("get deployment web -o jsonpath={.spec.replicas}/{.metadata.generation}").prints("5/2");
+    let object = kubectl.ok("get deployment web -o json --show-managed-fields").json();
+    assert_eq!(
+        object["metadata"]["managedFields"][0],
+        json!({
+            "manager": "kubectl", "operation": "Update", "subresource": "scale", "apiVersion": "apps/v1",
+            "fieldsType": "FieldsV1", "fieldsV1": { "f:spec": { "f:replicas": {} } },
+        })
+    );
     kubectl
         .ok("scale deployment web --current-replicas=5 --replicas=0")
         .prints("deployment.apps/web scaled\n");
