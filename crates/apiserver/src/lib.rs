@@ -25,7 +25,7 @@ mod openapi_cache;
 mod options;
 mod patch;
 mod protobuf;
-mod quantity;
+pub mod quantity;
 #[cfg(test)]
 mod recorded;
 mod registry;

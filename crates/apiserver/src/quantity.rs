@@ -83,6 +83,16 @@ impl Quantity {
         Self::normal(mantissa, exponent, self.notation)
     }
 
+    /// The amount in thousandths, rounded away from zero and kept within what fits.
+    pub fn thousandths(self) -> i64 {
+        let Self { mantissa, exponent, .. } = self.rounded_up(3);
+        let power =
+            u32::try_from(exponent.saturating_add(3)).ok().and_then(|power| 10_i128.checked_pow(power));
+        let limit = if mantissa < 0 { i64::MIN } else { i64::MAX };
+        let amount = power.and_then(|power| mantissa.checked_mul(power));
+        amount.and_then(|amount| i64::try_from(amount).ok()).unwrap_or(limit)
+    }
+
     fn normal(mut mantissa: i128, mut exponent: i32, notation: Notation) -> Self {
         while mantissa != 0 && mantissa % 10 == 0 {
             mantissa /= 10;
@@ -302,6 +312,22 @@ mod tests {
             ("-257.6807Ei", "-9223372036854775807"),
         ] {
             check(text, canonical);
+        }
+    }
+
+    #[test]
+    fn thousandths_are_rounded_up_and_bounded() {
+        for (text, expected) in [
+            ("250m", 250),
+            ("2", 2000),
+            ("1Ki", 1_024_000),
+            ("1u", 1),
+            ("-1u", -1),
+            ("0", 0),
+            ("9e30", i64::MAX),
+            ("-9e30", i64::MIN),
+        ] {
+            assert_eq!(text.parse::<Quantity>().unwrap().thousandths(), expected, "{text:?}");
         }
     }
 
