@@ -49,12 +49,16 @@ pub(crate) struct Housekeeping {
     /// Guards the queue and the index of owners; held only for moments.
     state: Mutex<State>,
     wake: Notify,
+    /// Tells those who wait that everything has been worked off.
+    idle: Notify,
 }
 
 #[derive(Default)]
 struct State {
     queue: VecDeque<Chore>,
     queued: HashSet<Chore>,
+    /// Chores that are being done, or wait to be tried again.
+    unfinished: usize,
     /// Who names an object as its owner, by the owner's uid.
     dependents: HashMap<String, BTreeSet<Place>>,
     /// Namespaces that are being emptied: each removal inside is a reason to look again.
@@ -85,7 +89,9 @@ impl Housekeeping {
     fn take(&self) -> Vec<Chore> {
         self.with(|state| {
             state.queued.clear();
-            state.queue.drain(..).collect()
+            let chores: Vec<Chore> = state.queue.drain(..).collect();
+            state.unfinished += chores.len();
+            chores
         })
     }
 
@@ -99,6 +105,38 @@ impl Housekeeping {
             true => state.ending_definitions.insert(definition.to_owned()),
             false => state.ending_definitions.remove(definition),
         });
+    }
+
+    /// Somebody will soon look at the whole store: until then there is work.
+    pub fn expect_recall(&self) {
+        self.with(|state| state.unfinished += 1);
+    }
+
+    /// So many chores are no longer being done: they are finished, or in the queue again.
+    fn finish(&self, chores: usize) {
+        self.with(|state| state.unfinished -= chores);
+        if self.is_idle() {
+            self.idle.notify_waiters();
+        }
+    }
+
+    /// Whether every note has been worked off.
+    pub fn is_idle(&self) -> bool {
+        self.with(|state| state.queue.is_empty() && state.unfinished == 0)
+    }
+
+    /// Waits until every note has been worked off.
+    pub async fn until_idle(&self) {
+        loop {
+            let idle = self.idle.notified();
+            tokio::pin!(idle);
+            // Listens before it looks, so that no end of work is missed.
+            idle.as_mut().enable();
+            if self.is_idle() {
+                return;
+            }
+            idle.await;
+        }
     }
 
     fn dependents(&self, uid: &str) -> Vec<Place> {
@@ -164,6 +202,7 @@ impl Engine {
     /// Works off the notes until the server shuts down.
     pub async fn keep_house(self: Arc<Self>) {
         self.recall();
+        self.housekeeping.finish(1);
         let mut failed: Vec<Chore> = Vec::new();
         loop {
             let chores = self.housekeeping.take();
@@ -173,11 +212,14 @@ impl Engine {
                     () = self.shutdown.cancelled() => return,
                     () = self.housekeeping.wake.notified() => {}
                     () = tokio::time::sleep(RETRY_AFTER), if !failed.is_empty() => {
+                        let count = failed.len();
                         failed.drain(..).for_each(|chore| self.housekeeping.enqueue(chore));
+                        self.housekeeping.finish(count);
                     }
                 }
                 continue;
             }
+            let (taken, waiting) = (chores.len(), failed.len());
             let results = futures::stream::iter(chores)
                 .map(|chore| async { (self.do_chore(&chore).await, chore) })
                 .buffer_unordered(CONCURRENT_MAX);
@@ -187,6 +229,7 @@ impl Engine {
                     .collect::<Vec<_>>()
                     .await,
             );
+            self.housekeeping.finish(taken + waiting - failed.len());
         }
     }
 

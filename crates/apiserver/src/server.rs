@@ -47,10 +47,21 @@ impl ApiServer {
 
     /// The same, where watches may resume within this time.
     pub fn start_housekeeping_with_history(&self, kept: Duration) -> Vec<JoinHandle<()>> {
+        self.engine.housekeeping.expect_recall();
         vec![
             tokio::spawn(self.engine.clone().keep_house()),
             tokio::spawn(self.engine.clone().compact_history(kept)),
         ]
+    }
+
+    /// Waits until the housekeeping has nothing left to do. Without housekeeping this may be never.
+    pub async fn housekeeping_idle(&self) {
+        self.engine.housekeeping.until_idle().await;
+    }
+
+    /// Whether the housekeeping has nothing left to do.
+    pub fn is_housekeeping_idle(&self) -> bool {
+        self.engine.housekeeping.is_idle()
     }
 
     /// Ends every watch and the housekeeping.
