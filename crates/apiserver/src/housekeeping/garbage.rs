@@ -53,7 +53,8 @@ impl Engine {
         });
         match new {
             None => self.note_removal(old.unwrap_or(object), uid),
-            Some(_) if !after.is_empty() || waits_for_dependents(object) => {
+            // With the same owners as before there is nothing new to judge.
+            Some(_) if before != after || waits_for_dependents(object) => {
                 self.housekeeping.enqueue(Chore::Ownership(place));
             }
             Some(_) => {}
