@@ -4,6 +4,7 @@
 mod defaults;
 mod fill;
 mod prepare;
+mod retype;
 mod validate;
 
 pub use defaults::{allocate_service, apply_defaults};

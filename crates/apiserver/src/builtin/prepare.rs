@@ -95,6 +95,7 @@ pub fn prepare_for_update(group: &str, kind: &str, new: &mut Value, old: &Value)
                 spec.insert(String::from("finalizers"), finalizers);
             }
         }
+        ("", "Service") => super::retype::drop_fields_of_old_type(new, old),
         ("certificates.k8s.io", "CertificateSigningRequest") => keep(new, old, "spec"),
         ("apps", "DaemonSet") => {
             let changed = new["spec"]["template"] != old["spec"]["template"];
