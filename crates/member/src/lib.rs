@@ -1,0 +1,20 @@
+//! A cluster to play with: an API server on its own store, nodes with a capacity, and workloads that
+//! advance by stage files. Knows nothing of policies and of the control plane above it.
+
+mod client;
+mod facts;
+mod feed;
+mod hash;
+mod key;
+mod member;
+mod node;
+mod plan;
+mod queue;
+mod runtime;
+mod stages;
+mod worker;
+mod workloads;
+mod world;
+
+pub use member::{Member, NodeSpec, Options, StartError, Stopped};
+pub use stages::{StageError, Stages};

@@ -1,0 +1,73 @@
+//! When a member works: its tasks are started here and nowhere else, and end when they are told to.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use crate::worker::Worker;
+
+/// How many may wait at once for a member to have nothing left to do.
+pub const ASKS_MAX: usize = 64;
+
+/// Somebody who wants to know when nothing is left to do.
+pub type Ask = oneshot::Sender<()>;
+
+/// Starts the task that works on a member's objects.
+pub fn start(
+    name: &str,
+    worker: Worker,
+    asks: mpsc::Receiver<Ask>,
+    stop: CancellationToken,
+) -> JoinHandle<()> {
+    let span = tracing::info_span!("member", name);
+    // The task judges by pending feeds that it has seen everything; a budget that makes them pend for
+    // fairness would mislead it. It yields by itself.
+    tokio::spawn(tokio::task::unconstrained(run(worker, asks, stop).instrument(span)))
+}
+
+async fn run(mut worker: Worker, mut asks: mpsc::Receiver<Ask>, stop: CancellationToken) {
+    let mut asking: Vec<Ask> = Vec::new();
+    loop {
+        let told = poll_fn(|context| Poll::Ready(worker.take_news(context))).await;
+        // Nothing is judged before everything is known: what has not been told yet is not absent.
+        if worker.is_informed() {
+            worker.take_due();
+            let had_work = worker.has_work();
+            while worker.has_work() {
+                worker.work().await;
+                tokio::task::yield_now().await;
+                if stop.is_cancelled() {
+                    return;
+                }
+            }
+            if told > 0 || had_work {
+                continue;
+            }
+            if !worker.expects_work() {
+                for ask in asking.drain(..) {
+                    // Whoever does not listen any more needs no answer.
+                    let _ = ask.send(());
+                }
+            }
+        }
+        let due = worker.next_due();
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = poll_fn(|context| match worker.take_news(context) {
+                0 => Poll::Pending,
+                _ => Poll::Ready(()),
+            }) => {}
+            ask = asks.recv(), if asking.len() < ASKS_MAX => match ask {
+                Some(ask) => asking.push(ask),
+                None => return,
+            },
+            () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
+        }
+    }
+}

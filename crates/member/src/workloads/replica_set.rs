@@ -1,0 +1,70 @@
+//! ReplicaSets: as many pods as they want, and the count of them.
+
+use std::cmp::Reverse;
+
+use serde_json::{Value, json};
+
+use super::{BURST_MAX, Look, as_count, counters, free_names, pod};
+use crate::facts::{Counted, Phase};
+use crate::key::{Key, Kind};
+use crate::plan::{Part, Plan, Write, pin_at};
+use crate::world::World;
+
+/// What can be said without the object itself; `None` when pods are to be made from its template.
+pub fn glance(world: &World, key: &Key) -> Option<Plan> {
+    let Some(facts) = world.facts(key).filter(|facts| !facts.deleting) else { return Some(Plan::nothing()) };
+    let set = facts.replica_set()?;
+    let mut pods = world.pods(&facts.uid);
+    pods.retain(|(_, pod)| pod.is_active());
+    let surplus = as_count(pods.len()) - set.wanted;
+    if surplus < 0 {
+        return None;
+    }
+    if surplus > 0 {
+        // Those that serve stay longest.
+        pods.sort_by_key(|(key, pod)| (pod.phase == Phase::Ready, pod.node.is_empty(), Reverse(*key)));
+        let victims = pods.iter().take(usize::try_from(surplus).unwrap_or(0).min(BURST_MAX));
+        let uid = |key: &Key| world.facts(key).map(|facts| facts.uid.to_string()).unwrap_or_default();
+        let delete = |(key, _): &(&Key, _)| Write::Delete { key: (*key).clone(), uid: uid(key) };
+        return Some(victims.map(delete).collect::<Vec<_>>().into());
+    }
+    let ready = as_count(pods.iter().filter(|(_, pod)| pod.phase == Phase::Ready).count());
+    let counted = Counted {
+        observed_generation: set.generation,
+        replicas: set.wanted,
+        fully_labeled_replicas: set.wanted,
+        ready_replicas: ready,
+        available_replicas: ready,
+    };
+    if counted == set.counted {
+        return Some(Plan::nothing());
+    }
+    let patch = json!([
+        pin_at(&facts.revision.to_string()),
+        { "op": "add", "path": "/status", "value": status(&counted) },
+    ]);
+    Some(Plan::one(Write::Patch { key: key.clone(), part: Part::Status, patch, last: true }))
+}
+
+fn status(counted: &Counted) -> Value {
+    let mut status = counters(&[
+        ("fullyLabeledReplicas", counted.fully_labeled_replicas),
+        ("readyReplicas", counted.ready_replicas),
+        ("availableReplicas", counted.available_replicas),
+    ]);
+    status["replicas"] = counted.replicas.into();
+    status["observedGeneration"] = counted.observed_generation.into();
+    status
+}
+
+/// Makes the pods that are missing, on nodes that have room.
+pub fn look(look: &mut Look<'_>, key: &Key, object: &Value) -> Plan {
+    let Some(facts) = look.world.facts(key) else { return Plan::nothing() };
+    let Some(set) = facts.replica_set() else { return Plan::nothing() };
+    let active = look.world.pods(&facts.uid).iter().filter(|(_, pod)| pod.is_active()).count();
+    let missing = usize::try_from(set.wanted).unwrap_or(0).saturating_sub(active).min(BURST_MAX);
+    let names: Vec<String> = free_names(look.world, object, "").take(missing).collect();
+    let pods = names.iter().map(|name| pod(object, name, &[]));
+    let create = |object| Write::Create { kind: Kind::Pod, object: super::pod::placed(look.world, object) };
+    pods.map(create).collect::<Vec<_>>().into()
+}
