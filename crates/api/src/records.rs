@@ -108,7 +108,8 @@ mod tests {
     #[test]
     fn r1_what_was_written_is_read_again() {
         let policy = PolicyMark { uid: "u1".into(), generation: 3 };
-        let pin = Pin { policy: policy.clone(), template: "d1".into(), reconcile: "r1".into(), suspension: None };
+        let pin =
+            Pin { policy: policy.clone(), template: "d1".into(), reconcile: "r1".into(), suspension: None };
         let claim = ClaimRecord {
             policy,
             template: "d0".into(),

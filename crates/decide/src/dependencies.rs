@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use api::annotations::DEPENDENCIES;
 use api::binding::{BindingSnapshot, BindingSuspension};
+use api::interpreter::DependentObjectReference;
 use api::labels::{CLUSTER_RESOURCE_BINDING_PERMANENT_ID, DEPENDED_BY_PREFIX, RESOURCE_BINDING_PERMANENT_ID};
 use api::propagation::ConflictResolution;
 use api::records::Pin;
@@ -39,11 +41,42 @@ impl fmt::Display for DependencyPolicyConflict {
         let resolution = "ConflictResolution conflicted (Overwrite vs Abort)";
         let preserve = "PreserveResourcesOnDeletion conflicted (true vs false)";
         match (self.conflict_resolution, self.preserve_resources_on_deletion) {
-            (true, true) => write!(formatter, "{resolution}, {preserve}"),
+            (true, true) => write!(formatter, "{resolution}; {preserve}"),
             (true, false) => formatter.write_str(resolution),
             _ => formatter.write_str(preserve),
         }
     }
+}
+
+/// What a binding takes along; nothing when it is told not to, or is going.
+///
+/// A binding that is pinned to an older template still needs what that one needed, which it has written
+/// down (R2, L6). Only namespaced bindings take anything along, as in Karmada.
+pub fn needs(
+    binding: &Binding,
+    template: Option<&Template>,
+    ask: impl FnOnce(&Template) -> Vec<DependentObjectReference>,
+) -> Vec<DependentObjectReference> {
+    let metadata = &binding.metadata;
+    if !binding.spec.propagate_deps || metadata.deletion_timestamp.is_some() || metadata.namespace.is_empty()
+    {
+        return Vec::new();
+    }
+    let pinned = |template: &&Template| {
+        Pin::read(metadata).is_none_or(|pin| pin.template.is_empty() || pin.template == template.digest)
+    };
+    match template.filter(pinned) {
+        Some(template) => ask(template),
+        None => noted(binding),
+    }
+}
+
+/// What a binding has written down that it takes along.
+pub fn noted(binding: &Binding) -> Vec<DependentObjectReference> {
+    let mut needs: Vec<DependentObjectReference> =
+        serde_json::from_str(binding.metadata.annotation(DEPENDENCIES)).unwrap_or_default();
+    needs.sort();
+    needs
 }
 
 /// The binding of a template that other bindings need; none if there is none and nobody needs one.

@@ -23,6 +23,8 @@ pub mod policy;
 pub mod policy_status;
 pub mod propagation;
 pub mod quantity;
+pub mod readiness;
+pub mod rebalance;
 pub mod selector;
 pub mod status;
 pub mod template;

@@ -2,6 +2,8 @@
 //! and from nothing newer (R2), and the Works that have to go.
 
 mod dispatch;
+mod drift;
+mod namespaces;
 mod prune;
 mod render;
 
@@ -15,6 +17,8 @@ use api::{Binding, BindingSpec, Cluster, OverridePolicy, Work, names};
 use serde::Serialize;
 
 pub use dispatch::{Conflict, Dispatch, Withdraw, dispatch, withdraw};
+pub use drift::{Delivered, was_delivered};
+pub use namespaces::{is_synced, namespace_works};
 
 use crate::binding::is_held;
 use crate::overrides::Failed;

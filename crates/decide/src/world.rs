@@ -12,7 +12,7 @@ use crate::binding::Rollout;
 use crate::claim::claim_on;
 use crate::claim::policies::Policies;
 use crate::claim::templates::Templates;
-use crate::dependencies::attached;
+use crate::dependencies::{self, attached};
 use crate::gates::Gates;
 use crate::policy::{Policy, PolicyKey};
 use crate::propagation::{Facts, Propagation, propagation};
@@ -191,9 +191,9 @@ impl World {
 
     fn needs(&self, answers: Answers<'_>) -> BTreeMap<TemplateKey, BTreeSet<BindingKey>> {
         let mut needs: BTreeMap<TemplateKey, BTreeSet<BindingKey>> = BTreeMap::new();
-        for (by, binding) in self.bindings.iter().filter(|(_, binding)| binding.spec.propagate_deps) {
-            let Some(template) = self.templates.get(&resource(binding)) else { continue };
-            for reference in (answers.dependencies)(template) {
+        for (by, binding) in self.bindings.iter() {
+            let template = self.templates.get(&resource(binding)).map(AsRef::as_ref);
+            for reference in dependencies::needs(binding, template, answers.dependencies) {
                 for key in self.found(&reference).into_iter().filter(|key| key.binding() != *by) {
                     needs.entry(key).or_default().insert(by.clone());
                 }
@@ -203,7 +203,7 @@ impl World {
     }
 
     /// The templates a dependency means: one by name, or any by label in its namespace.
-    fn found(&self, reference: &DependentObjectReference) -> Vec<TemplateKey> {
+    pub fn found(&self, reference: &DependentObjectReference) -> Vec<TemplateKey> {
         let key = TemplateKey {
             api_version: reference.api_version.clone(),
             kind: reference.kind.clone(),

@@ -71,3 +71,21 @@ fn those_that_need_it_may_disagree() {
     assert_eq!(attached.binding.spec.conflict_resolution, Some(ConflictResolution::Overwrite));
     assert_eq!(attached.conflict.unwrap().to_string(), "ConflictResolution conflicted (Overwrite vs Abort)");
 }
+
+#[test]
+fn r2_a_frozen_binding_still_needs_what_its_template_needed() {
+    let template = config();
+    let now = |name: &str| DependentObjectReference { name: name.to_owned(), ..Default::default() };
+    let mut binding = needing("one-deployment", &["m1"], &[]);
+    let ask = |_: &Template| vec![now("new")];
+    assert_eq!(needs(&binding, Some(&template), ask), [], "it takes nothing along");
+    binding.spec.propagate_deps = true;
+    assert_eq!(needs(&binding, Some(&template), ask), [now("new")]);
+    let noted = serde_json::to_string(&[now("old")]).unwrap();
+    binding.metadata.annotations.insert(DEPENDENCIES.to_owned(), noted);
+    Pin { template: "older".to_owned(), ..Pin::default() }.write(&mut binding.metadata);
+    assert_eq!(needs(&binding, Some(&template), ask), [now("old")]);
+    assert_eq!(needs(&binding, None, ask), [now("old")]);
+    binding.metadata.deletion_timestamp = Some(jiff::Timestamp::UNIX_EPOCH.into());
+    assert_eq!(needs(&binding, Some(&template), ask), [], "it is going");
+}

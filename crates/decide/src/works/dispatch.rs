@@ -108,7 +108,8 @@ pub fn withdraw(work: &Work, member: Option<&Value>, cluster: &Cluster) -> Withd
     }
 }
 
-fn is_managed(object: &Value) -> bool {
+/// True for objects that the control plane wrote.
+pub(super) fn is_managed(object: &Value) -> bool {
     text(object, &["metadata", "labels", labels::MANAGED]) == labels::TRUE
 }
 

@@ -85,8 +85,11 @@ fn work(
         return None;
     }
     let known_id = old.map_or("", |old| old.metadata.label(labels::WORK_PERMANENT_ID));
-    let work_id = if known_id.is_empty() { new_id(binding, &work) } else { known_id.to_owned() };
     let (binding_label, binding_id) = binding_id(binding);
+    let work_id = match known_id {
+        "" => new_id([&binding_id, &binding.metadata.uid, &work.metadata.namespace, &work.metadata.name]),
+        known => known.to_owned(),
+    };
     let back = back_references(binding);
     let conflict = conflict_resolution(binding, &manifest);
 
@@ -170,7 +173,7 @@ fn claim_of_binding(manifest: &mut Value, binding: &Binding) {
     }
 }
 
-fn set(manifest: &mut Value, field: &str, values: &[(&str, &str)]) {
+pub(super) fn set(manifest: &mut Value, field: &str, values: &[(&str, &str)]) {
     if let Some(map) = map(manifest, &["metadata", field]) {
         map.extend(values.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))));
     }
@@ -178,7 +181,7 @@ fn set(manifest: &mut Value, field: &str, values: &[(&str, &str)]) {
 
 /// Lists the keys that come from the control plane, so that members may add their own. Annotations are
 /// listed before the Work's id becomes a label, as in Karmada.
-fn record_managed_keys(manifest: &mut Value, work_id: &str) {
+pub(super) fn record_managed_keys(manifest: &mut Value, work_id: &str) {
     for key in [annotations::MANAGED_ANNOTATIONS, annotations::MANAGED_LABELS] {
         set(manifest, "annotations", &[(key, "")]);
     }
@@ -194,9 +197,7 @@ fn record_managed_keys(manifest: &mut Value, work_id: &str) {
 }
 
 /// An id that follows from what the Work is for, so that deciding twice gives the same Work.
-fn new_id(binding: &Binding, work: &Work) -> String {
-    let (_, id) = binding_id(binding);
-    let identity = [&id, &binding.metadata.uid, &work.metadata.namespace, &work.metadata.name];
+pub(super) fn new_id(identity: [&str; 4]) -> String {
     let bytes = identity.into_iter().flat_map(|part| part.bytes().chain([0]));
     let hash = bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
         (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)

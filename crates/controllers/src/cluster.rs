@@ -1,0 +1,152 @@
+//! What a cluster needs on the control plane: its execution namespace, its finalizer, and the taints that
+//! tell the scheduler whether it is ready. A cluster that goes takes its execution namespace along.
+
+use std::time::Duration;
+
+use api::cluster::READY;
+use api::{Cluster, ConditionStatus, finalizers, kinds, labels, names};
+use decide::conditions;
+use serde_json::{Value, json};
+
+use crate::ctx::Ctx;
+use crate::rest::{Collection, Error};
+use crate::runtime::Next;
+use crate::tell::{About, News, Tone};
+
+const NOT_READY: &str = "cluster.karmada.io/not-ready";
+const UNREACHABLE: &str = "cluster.karmada.io/unreachable";
+/// How soon a cluster that is still in use is looked at again.
+const LEAVING: Duration = Duration::from_millis(500);
+
+/// Tends one cluster.
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
+    let path = Collection::of(&kinds::CLUSTER, "").object(name);
+    let Some(cluster) = ctx.control.get::<Cluster>(&path).await? else { return Ok(Next::Wait) };
+    if cluster.metadata.deletion_timestamp.is_some() {
+        return leave(ctx, &cluster, &path).await;
+    }
+    ensure_execution_namespace(ctx, &cluster).await?;
+    let mut patch = json!({ "metadata": { "resourceVersion": cluster.metadata.resource_version } });
+    let mut changed = false;
+    if !cluster.metadata.finalizers.iter().any(|one| one == finalizers::CLUSTER) {
+        let mut all = cluster.metadata.finalizers.clone();
+        all.push(finalizers::CLUSTER.to_owned());
+        patch["metadata"]["finalizers"] = json!(all);
+        changed = true;
+    }
+    let taints = taints(&cluster);
+    if taints != cluster.spec.taints {
+        patch["spec"] = json!({ "taints": taints });
+        changed = true;
+    }
+    if changed {
+        let written = ctx.control.merge(&path, &patch).await;
+        if taints != cluster.spec.taints {
+            let told = ("TaintClusterSucceed", "TaintClusterFailed");
+            tell(ctx, &cluster, told, "Taint cluster succeed", written.as_ref().err());
+        }
+        written?;
+    }
+    Ok(Next::Wait)
+}
+
+/// Tells how something went; that somebody else was faster is no news.
+fn tell(
+    ctx: &Ctx,
+    cluster: &Cluster,
+    (good, bad): (&'static str, &'static str),
+    message: &str,
+    failure: Option<&Error>,
+) {
+    let (tone, reason, message) = match failure {
+        None => (Tone::Normal, good, message.to_owned()),
+        Some(Error::Conflict { .. }) => return,
+        Some(error) => (Tone::Warning, bad, error.to_string()),
+    };
+    let about = About::of(&kinds::CLUSTER, &cluster.metadata);
+    ctx.announce(News { about, tone, reason, message, source: "cluster-controller" });
+}
+
+async fn ensure_execution_namespace(ctx: &Ctx, cluster: &Cluster) -> Result<(), Error> {
+    let namespaces = Collection::new("v1", "namespaces", "");
+    let name = names::execution_namespace(&cluster.metadata.name);
+    if ctx.control.get::<Value>(&namespaces.object(&name)).await?.is_some() {
+        return Ok(());
+    }
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": { "name": name, "labels": { labels::SYSTEM: labels::TRUE } },
+    });
+    let created = ctx.control.create(&namespaces, &namespace).await;
+    let told = ("CreateExecutionSpaceSucceed", "CreateExecutionSpaceFailed");
+    let message = format!("Create execution space({name}) for cluster({}) succeed", cluster.metadata.name);
+    tell(ctx, cluster, told, &message, created.as_ref().err());
+    match created {
+        Err(Error::Conflict { .. }) | Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The taints a cluster should have: ours by its Ready condition, everybody else's as they are.
+fn taints(cluster: &Cluster) -> Vec<api::Taint> {
+    let wanted = match conditions::status(&cluster.status.conditions, READY) {
+        Some(ConditionStatus::True) => None,
+        Some(ConditionStatus::Unknown) => Some(UNREACHABLE),
+        Some(ConditionStatus::False) | None => Some(NOT_READY),
+    };
+    let ours = |taint: &api::Taint| {
+        taint.effect == "NoSchedule" && [NOT_READY, UNREACHABLE].contains(&taint.key.as_str())
+    };
+    let kept = cluster.spec.taints.iter().filter(|taint| !ours(taint) || Some(taint.key.as_str()) == wanted);
+    let mut taints: Vec<api::Taint> = kept.cloned().collect();
+    if let Some(key) = wanted
+        && !taints.iter().any(ours)
+    {
+        taints.push(api::Taint {
+            key: key.to_owned(),
+            effect: "NoSchedule".to_owned(),
+            ..Default::default()
+        });
+    }
+    taints
+}
+
+/// Asks for the end of the execution namespace; true when it has come.
+async fn end_execution_namespace(ctx: &Ctx, cluster: &Cluster) -> Result<bool, Error> {
+    let name = names::execution_namespace(&cluster.metadata.name);
+    let path = Collection::new("v1", "namespaces", "").object(&name);
+    let Some(namespace) = ctx.control.get::<Value>(&path).await? else { return Ok(true) };
+    if namespace["metadata"]["deletionTimestamp"].is_string() {
+        return Ok(false);
+    }
+    let deleted = ctx.control.delete(&path, None).await;
+    let told = ("RemoveExecutionSpaceSucceed", "RemoveExecutionSpaceFailed");
+    let message = format!("Remove execution space({name}) for cluster({}) succeed", cluster.metadata.name);
+    tell(ctx, cluster, told, &message, deleted.as_ref().err());
+    deleted?;
+    Ok(ctx.control.get::<Value>(&path).await?.is_none())
+}
+
+/// Lets a cluster go once nothing is on it.
+async fn leave(ctx: &Ctx, cluster: &Cluster, path: &str) -> Result<Next, Error> {
+    let name = &cluster.metadata.name;
+    let gone = end_execution_namespace(ctx, cluster).await?;
+    let in_use = ctx
+        .view
+        .world()
+        .bindings
+        .values()
+        .any(|binding| binding.spec.clusters.iter().any(|target| target.name == *name));
+    if !gone || in_use {
+        return Ok(Next::After(LEAVING));
+    }
+    let finalizers: Vec<&String> =
+        cluster.metadata.finalizers.iter().filter(|one| *one != finalizers::CLUSTER).collect();
+    let patch = json!({
+        "metadata": { "resourceVersion": cluster.metadata.resource_version, "finalizers": finalizers },
+    });
+    match ctx.control.merge(path, &patch).await {
+        Err(Error::NotFound { .. }) | Ok(_) => Ok(Next::Wait),
+        Err(error) => Err(error),
+    }
+}

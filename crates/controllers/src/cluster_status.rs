@@ -1,0 +1,114 @@
+//! How is a cluster? Asks its health endpoint, its version, its kinds and its nodes, and writes the answers
+//! into the Cluster's status. Asked every ten seconds; a flip of Ready is believed when it lasts.
+
+use api::cluster::READY;
+use api::{Cluster, Condition, ConditionStatus, kinds};
+use decide::conditions;
+use decide::readiness::not_yet;
+use serde_json::{Value, json};
+
+use crate::ctx::Ctx;
+use crate::members::Member;
+use crate::rest::{Collection, Error, Rest};
+use crate::runtime::Next;
+
+mod summary;
+
+use summary::Facts;
+
+/// Condition: Works are written to the member. False while it is left alone because it does not answer.
+pub const DISPATCHING: &str = "Dispatching";
+
+/// Asks one cluster how it is.
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
+    let path = Collection::of(&kinds::CLUSTER, "").object(name);
+    let Some(cluster) = ctx.control.get::<Cluster>(&path).await? else { return Ok(Next::Wait) };
+    let settings = ctx.members.settings();
+    let member = ctx.members.member(name);
+    let (ready, facts) = match ctx.members.get(name) {
+        None => {
+            (not_ready("StatusCollectionFailed", "no client can be built for the cluster"), Facts::default())
+        }
+        Some(rest) => tokio::time::timeout(settings.status_patience, ask(&rest))
+            .await
+            .unwrap_or_else(|_| (not_reachable(), Facts::default())),
+    };
+    let mut next = cluster.clone();
+    let reported = conditions::status(&cluster.status.conditions, READY);
+    let wait = not_yet(reported, ready.status, member.seen(ready.status), settings.health);
+    if wait.is_none() {
+        conditions::set(&mut next.status.conditions, ready, (ctx.now)());
+    }
+    if let Some(dispatching) = dispatching(&member) {
+        conditions::set(&mut next.status.conditions, dispatching, (ctx.now)());
+    }
+    facts.write(&mut next, (ctx.now)());
+    if next.status != cluster.status {
+        let patch = json!({
+            "metadata": { "resourceVersion": cluster.metadata.resource_version },
+            "status": next.status,
+        });
+        ctx.control.merge(&format!("{path}/status"), &patch).await?;
+    }
+    Ok(Next::After(wait.map_or(settings.status_every, |wait| wait.min(settings.status_every))))
+}
+
+fn not_ready(reason: &str, message: &str) -> Condition {
+    conditions::condition(READY, ConditionStatus::False, reason, message)
+}
+
+fn not_reachable() -> Condition {
+    not_ready("ClusterNotReachable", "cluster is not reachable")
+}
+
+/// Whether Works are written to the member; none as long as nobody has tried, so that a restart says nothing.
+fn dispatching(member: &Member) -> Option<Condition> {
+    Some(match member.is_left_alone()? {
+        false => conditions::condition(
+            DISPATCHING,
+            ConditionStatus::True,
+            "Dispatching",
+            "Works are being dispatched to the cluster.",
+        ),
+        true => conditions::condition(
+            DISPATCHING,
+            ConditionStatus::False,
+            "ClusterNotAnswering",
+            "The cluster failed to answer several times in a row; Works wait until it does.",
+        ),
+    })
+}
+
+async fn ask(member: &Rest) -> (Condition, Facts) {
+    match healthy(member).await {
+        Ok(()) => {}
+        Err(Error::Unreachable { .. } | Error::TimedOut { .. }) => {
+            return (not_reachable(), Facts::default());
+        }
+        Err(_) => {
+            let message = "cluster is reachable but health endpoint responded without ok";
+            return (not_ready("ClusterNotReady", message), Facts::default());
+        }
+    }
+    let ready = conditions::condition(
+        READY,
+        ConditionStatus::True,
+        "ClusterReady",
+        "cluster is healthy and ready to accept workloads",
+    );
+    let facts = Facts {
+        version: member.fetch::<Value>("/version").await.ok(),
+        kinds: Some(crate::discovery::template_kinds(member).await.unwrap_or_default()),
+        nodes: member.fetch::<Value>("/api/v1/nodes").await.ok(),
+        pods: member.fetch::<Value>("/api/v1/pods").await.ok(),
+    };
+    (ready, facts)
+}
+
+/// Old clusters know only the older of the two endpoints.
+async fn healthy(member: &Rest) -> Result<(), Error> {
+    match member.fetch_text("/readyz").await {
+        Err(Error::NotFound { .. }) => member.fetch_text("/healthz").await.map(drop),
+        answer => answer.map(drop),
+    }
+}

@@ -1,0 +1,119 @@
+//! What a member told about itself, and how it is written into its Cluster.
+
+use std::collections::BTreeMap;
+
+use api::cluster::{ApiEnablement, ApiResource, COMPLETE_API_ENABLEMENTS, NodeSummary, ResourceSummary};
+use api::{Cluster, ConditionStatus, Quantity};
+use decide::conditions;
+use decide::quantity::Amount;
+use serde_json::Value;
+
+use crate::discovery::TemplateKind;
+
+/// What a member told about itself; what it did not tell stays as it was.
+#[derive(Default)]
+pub struct Facts {
+    /// Its version.
+    pub version: Option<Value>,
+    /// Its kinds; none of them if they could not be found out.
+    pub kinds: Option<Vec<TemplateKind>>,
+    /// Its nodes.
+    pub nodes: Option<Value>,
+    /// Its pods.
+    pub pods: Option<Value>,
+}
+
+impl Facts {
+    /// Writes them into the Cluster's status.
+    pub fn write(self, cluster: &mut Cluster, now: jiff::Timestamp) {
+        let status = &mut cluster.status;
+        if let Some(version) = self.version {
+            status.kubernetes_version = version["gitVersion"].as_str().unwrap_or_default().to_owned();
+        }
+        if let Some(kinds) = self.kinds {
+            let condition = match kinds.is_empty() {
+                true => (ConditionStatus::False, "Empty", "collected empty APIEnablements from the cluster"),
+                false => (ConditionStatus::True, "Complete", "might update all API enablements"),
+            };
+            if !kinds.is_empty() {
+                status.api_enablements = enablements(&kinds);
+            }
+            let (holds, reason, message) = condition;
+            let complete = conditions::condition(COMPLETE_API_ENABLEMENTS, holds, reason, message);
+            conditions::set(&mut status.conditions, complete, now);
+        }
+        if let (Some(nodes), Some(pods)) = (self.nodes, self.pods) {
+            let (nodes, resources) = summaries(items(&nodes), items(&pods));
+            status.node_summary = Some(nodes);
+            // Grades are modelled elsewhere; what is there stays.
+            let modelled = status.resource_summary.take().unwrap_or_default();
+            status.resource_summary =
+                Some(ResourceSummary { allocatable_modelings: modelled.allocatable_modelings, ..resources });
+        }
+    }
+}
+
+fn summaries(nodes: &[Value], pods: &[Value]) -> (NodeSummary, ResourceSummary) {
+    let ready = nodes.iter().filter(|node| is_ready(node)).count();
+    let mut resources = ResourceSummary::default();
+    for node in nodes {
+        add(&mut resources.allocatable, &node["status"]["allocatable"]);
+    }
+    for pod in pods.iter().filter(|pod| !is_over(pod)) {
+        let bound = !text(pod, "/spec/nodeName").is_empty();
+        let sum = if bound { &mut resources.allocated } else { &mut resources.allocating };
+        add_pod(sum, pod);
+    }
+    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    (NodeSummary { total_num: count(nodes.len()), ready_num: count(ready) }, resources)
+}
+
+fn enablements(kinds: &[TemplateKind]) -> Vec<ApiEnablement> {
+    let mut groups: BTreeMap<&str, Vec<ApiResource>> = BTreeMap::new();
+    for kind in kinds {
+        let resource = ApiResource { name: kind.plural.clone(), kind: kind.kind.clone() };
+        groups.entry(&kind.api_version).or_default().push(resource);
+    }
+    let sorted = groups.into_iter().map(|(version, mut resources)| {
+        resources.sort();
+        ApiEnablement { group_version: version.to_owned(), resources }
+    });
+    sorted.collect()
+}
+
+fn items(list: &Value) -> &[Value] {
+    list["items"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_ready(node: &Value) -> bool {
+    let conditions = node["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == "True")
+}
+
+fn is_over(pod: &Value) -> bool {
+    matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
+}
+
+fn add(sum: &mut api::quantity::ResourceList, amounts: &Value) {
+    for (name, amount) in amounts.as_object().into_iter().flatten() {
+        let Some(amount) = amount.as_str().and_then(|text| text.parse::<Amount>().ok()) else { continue };
+        add_amount(sum, name, amount);
+    }
+}
+
+fn add_pod(sum: &mut api::quantity::ResourceList, pod: &Value) {
+    add_amount(sum, "pods", Amount::whole(1));
+    for container in pod["spec"]["containers"].as_array().into_iter().flatten() {
+        add(sum, &container["resources"]["requests"]);
+    }
+}
+
+fn add_amount(sum: &mut api::quantity::ResourceList, name: &str, amount: Amount) {
+    let before = sum.get(name).and_then(Amount::of).unwrap_or(Amount::whole(0));
+    let total: Quantity = (before + amount).quantity();
+    sum.insert(name.to_owned(), total);
+}

@@ -1,0 +1,215 @@
+//! What every controller holds: the control plane, the members, the view, the clock and the queues.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock};
+
+use api::{Binding, Scope, kinds};
+use decide::{BindingKey, TemplateKey};
+use jiff::Timestamp;
+
+use crate::events::Events;
+use crate::gates::Switches;
+pub use crate::members::Members;
+use crate::metrics::Metrics;
+use crate::policy_status::Tally;
+use crate::rest::{Collection, Error, Rest};
+use crate::runtime::{Priority, Queue, QueueStats};
+use crate::view::{View, WorkKey};
+
+/// The shared context. Clones share everything.
+#[derive(Clone)]
+pub struct Ctx {
+    /// The control plane.
+    pub control: Rest,
+    /// The members that can be reached, by name.
+    pub members: Members,
+    /// What is known.
+    pub view: View,
+    /// The wall clock.
+    pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// Work to do.
+    pub queues: Queues,
+    /// What is switched on.
+    pub switches: Switches,
+    /// Where news is told.
+    pub events: Events,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// How the templates of each policy fare.
+    pub tally: Tally,
+}
+
+/// One queue per controller.
+#[derive(Clone, Default)]
+pub struct Queues {
+    /// Templates whose claim or binding may have to change.
+    pub templates: Queue<TemplateKey>,
+    /// Bindings that may have to be placed.
+    pub placements: Queue<BindingKey>,
+    /// Bindings whose Works may have to change.
+    pub works: Queue<BindingKey>,
+    /// Bindings whose status may have to change.
+    pub statuses: Queue<BindingKey>,
+    /// Works that may have to be written to their member, one queue per member.
+    pub execution: PerMember,
+    /// Clusters to be tended.
+    pub clusters: Queue<String>,
+    /// Clusters whose health is due.
+    pub cluster_status: Queue<String>,
+    /// Policies that may have to be let go.
+    pub policies: Queue<decide::PolicyKey>,
+    /// Namespaces to be sent to members.
+    pub namespaces: Queue<String>,
+    /// Bindings whose list of needs may have to change.
+    pub dependencies: Queue<BindingKey>,
+    /// Templates whose binding follows those that need it.
+    pub attachments: Queue<TemplateKey>,
+    /// Bindings that may have to leave a cluster.
+    pub failover: Queue<BindingKey>,
+    /// Clusters whose taints may have to change.
+    pub taints: Queue<String>,
+    /// Rebalancers to be brought forward.
+    pub rebalancers: Queue<String>,
+    /// Policies whose status may have to change.
+    pub policy_status: Queue<decide::PolicyKey>,
+    /// What users are to be told.
+    pub news: Queue<crate::tell::News>,
+}
+
+impl Queues {
+    /// Looks at many templates again.
+    pub fn look_at(&self, templates: impl IntoIterator<Item = TemplateKey>, priority: Priority) {
+        templates.into_iter().for_each(|key| self.templates.add(key, priority));
+    }
+
+    /// Looks at everything that hangs on a binding.
+    pub fn look_at_binding(&self, key: &BindingKey, priority: Priority) {
+        self.placements.add(key.clone(), priority);
+        self.works.add(key.clone(), priority);
+        self.statuses.add(key.clone(), priority);
+        self.failover.add(key.clone(), priority);
+    }
+}
+
+/// A queue per member, so that a slow one delays nobody else.
+#[derive(Clone, Default)]
+pub struct PerMember(Arc<RwLock<BTreeMap<String, Queue<WorkKey>>>>);
+
+impl PerMember {
+    /// The queue of a member.
+    pub fn of(&self, cluster: &str) -> Queue<WorkKey> {
+        if let Some(queue) = self.0.read().expect("no one panics while holding it").get(cluster) {
+            return queue.clone();
+        }
+        let mut queues = self.0.write().expect("no one panics while holding it");
+        queues.entry(cluster.to_owned()).or_default().clone()
+    }
+
+    /// What each member's queue holds and has done.
+    pub fn stats(&self) -> Vec<(String, QueueStats)> {
+        let queues = self.0.read().expect("no one panics while holding it");
+        queues.iter().map(|(member, queue)| (format!("execution-{member}"), queue.stats())).collect()
+    }
+
+    /// Forgets the queue of a member that has gone.
+    pub fn remove(&self, cluster: &str) {
+        self.0.write().expect("no one panics while holding it").remove(cluster);
+    }
+
+    /// Adds a Work to the queue of its member.
+    pub fn add(&self, key: WorkKey, priority: Priority) {
+        self.of(&key.cluster).add(key, priority);
+    }
+}
+
+impl Ctx {
+    /// A context that knows nothing yet.
+    pub fn new(
+        control: Rest,
+        members: Members,
+        switches: Switches,
+        now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    ) -> Self {
+        Self {
+            control,
+            members,
+            view: View::new(switches.gates),
+            now,
+            queues: Queues::default(),
+            switches,
+            events: Events::default(),
+            metrics: Metrics::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Creates a binding, or replaces the state of it that was seen.
+    pub async fn write_binding(&self, key: &BindingKey, binding: &Binding) -> Result<(), Error> {
+        let collection = bindings(key);
+        match binding.metadata.resource_version.is_empty() {
+            true => self.control.create(&collection, binding).await?,
+            false => self.control.replace(&collection.object(&key.name), binding).await?,
+        };
+        Ok(())
+    }
+
+    /// What every queue holds and has done, by controller; members' queues by member.
+    pub fn queue_stats(&self) -> Vec<(String, QueueStats)> {
+        let queues = &self.queues;
+        let own = [
+            ("detector", queues.templates.stats()),
+            ("scheduler", queues.placements.stats()),
+            ("binding", queues.works.stats()),
+            ("binding-status", queues.statuses.stats()),
+            ("cluster", queues.clusters.stats()),
+            ("cluster-status", queues.cluster_status.stats()),
+            ("policies", queues.policies.stats()),
+            ("namespaces", queues.namespaces.stats()),
+            ("dependencies", queues.dependencies.stats()),
+            ("attachments", queues.attachments.stats()),
+            ("failover", queues.failover.stats()),
+            ("taints", queues.taints.stats()),
+            ("rebalancer", queues.rebalancers.stats()),
+            ("policy-status", queues.policy_status.stats()),
+            ("events", self.events.queue.stats()),
+        ];
+        let members = queues.execution.stats();
+        own.into_iter().map(|(name, stats)| (name.to_owned(), stats)).chain(members).collect()
+    }
+
+    /// The path of a template; none while its kind is not served.
+    pub fn template_path(&self, key: &TemplateKey) -> Option<String> {
+        let served = self.view.served(&key.api_version, &key.kind)?;
+        let namespace = if served.namespaced { key.namespace.as_str() } else { "" };
+        Some(Collection::new(&key.api_version, &served.plural, namespace).object(&key.name))
+    }
+}
+
+/// The collection that a binding lies in.
+pub fn bindings(key: &BindingKey) -> Collection {
+    let kind = match key.namespace.as_str() {
+        "" => &kinds::CLUSTER_RESOURCE_BINDING,
+        _ => &kinds::RESOURCE_BINDING,
+    };
+    Collection::of(kind, &key.namespace)
+}
+
+/// The collection that a Work lies in.
+pub fn works(cluster: &str) -> Collection {
+    Collection::of(&kinds::WORK, &api::names::execution_namespace(cluster))
+}
+
+/// The finalizer that keeps a binding until its Works are gone.
+pub fn binding_finalizer(binding: &Binding) -> &'static str {
+    match scope(binding) {
+        Scope::Namespaced => api::finalizers::BINDING,
+        Scope::Cluster => api::finalizers::CLUSTER_RESOURCE_BINDING,
+    }
+}
+
+fn scope(binding: &Binding) -> Scope {
+    match binding.metadata.namespace.as_str() {
+        "" => Scope::Cluster,
+        _ => Scope::Namespaced,
+    }
+}

@@ -1,0 +1,206 @@
+//! What goes along with a template? Two sides, each level-based: a binding writes down what it needs, and the
+//! binding of whatever is needed repeats the clusters of those that need it. Asks `decide` for both.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::annotations::DEPENDENCIES;
+use api::finalizers::DEPENDENCIES_DISTRIBUTOR;
+use api::interpreter::DependentObjectReference;
+use api::{Binding, finalizers};
+use decide::dependencies::{Attached, attached, needs, noted};
+use decide::world::Answers;
+use decide::{BindingKey, TemplateKey};
+use serde_json::{Value, json};
+
+use crate::ctx::{Ctx, bindings};
+use crate::events::{Regarding, Tone};
+use crate::rest::Error;
+use crate::runtime::{Next, Priority};
+use crate::view::{binding_key, template_key};
+
+const COMPONENT: &str = "dependencies-distributor";
+/// How soon a binding that is still needed somewhere is looked at again.
+const STILL_ATTACHED: Duration = Duration::from_millis(50);
+
+/// Brings in line what one binding has written down that it needs.
+///
+/// The list is written before anything is attached, and the finalizer with it: whatever is attached later can
+/// be found and detached, whenever the process stops in between.
+pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
+    let Some(binding) = ctx.view.binding(key) else { return Ok(Next::Wait) };
+    let leaves = binding.metadata.deletion_timestamp.is_some();
+    // Switched off, nothing new is taken along and nothing is taken away, but whoever leaves is let go.
+    if !ctx.switches.propagate_deps && !leaves {
+        return Ok(Next::Wait);
+    }
+    let takes_along = binding.spec.propagate_deps && !leaves;
+    let held = binding.metadata.finalizers.iter().any(|one| one == DEPENDENCIES_DISTRIBUTOR);
+    if !takes_along {
+        return if held { let_go(ctx, key, &binding).await } else { Ok(Next::Wait) };
+    }
+    let wanted = {
+        let world = ctx.view.world();
+        let template = world.templates.get(&template_key(&binding)).map(AsRef::as_ref);
+        needs(&binding, template, Answers::BRAIN.dependencies)
+    };
+    if wanted == noted(&binding) && (held || wanted.is_empty()) {
+        return Ok(Next::Wait);
+    }
+    let mut finalizers = binding.metadata.finalizers.clone();
+    if !held {
+        finalizers.push(DEPENDENCIES_DISTRIBUTOR.to_owned());
+    }
+    let list = serde_json::to_string(&wanted).expect("names and labels are always JSON");
+    write(ctx, key, &binding, &finalizers, json!(list)).await?;
+    let message = format!("Get dependencies([{}]) succeed.", spoken(&wanted));
+    let template = Regarding::template_of(&binding);
+    ctx.tell([template], COMPONENT, Tone::Normal, "GetDependenciesSucceed", &message);
+    Ok(Next::Wait)
+}
+
+/// A binding that takes nothing along any more is let go once nobody repeats its clusters.
+async fn let_go(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> Result<Next, Error> {
+    let attached = attached_to(ctx, key, binding);
+    if !attached.is_empty() {
+        attached.into_iter().for_each(|template| ctx.queues.attachments.add(template, Priority::User));
+        return Ok(Next::After(STILL_ATTACHED));
+    }
+    let kept = binding.metadata.finalizers.iter().filter(|one| *one != DEPENDENCIES_DISTRIBUTOR);
+    let finalizers: Vec<String> = kept.cloned().collect();
+    match write(ctx, key, binding, &finalizers, Value::Null).await {
+        Err(Error::NotFound { .. }) | Ok(()) => Ok(Next::Wait),
+        Err(error) => Err(error),
+    }
+}
+
+/// The templates whose bindings still repeat this binding's clusters.
+fn attached_to(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> BTreeSet<TemplateKey> {
+    let world = ctx.view.world();
+    let repeats = |template: &TemplateKey| {
+        world.bindings.get(&template.binding()).is_some_and(|attached| {
+            let mut by = attached.spec.required_by.iter();
+            by.any(|by| by.namespace == key.namespace && by.name == key.name)
+        })
+    };
+    noted(binding).iter().flat_map(|need| world.found(need)).filter(repeats).collect()
+}
+
+async fn write(
+    ctx: &Ctx,
+    key: &BindingKey,
+    seen: &Binding,
+    finalizers: &[String],
+    list: Value,
+) -> Result<(), Error> {
+    let patch = json!({
+        "metadata": {
+            "resourceVersion": seen.metadata.resource_version,
+            "finalizers": finalizers,
+            "annotations": { DEPENDENCIES: list },
+        },
+    });
+    ctx.control.merge(&bindings(key).object(&key.name), &patch).await.map(drop)
+}
+
+/// Brings the binding of a template in line with those that need it. It has one writer, so the bindings that
+/// need it never compete; the detector writes other fields, and whoever comes second looks again.
+pub async fn attach(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
+    let Some((answer, existing, needed_by)) = decide_attached(ctx, key) else { return Ok(Next::Wait) };
+    if existing.as_deref() == Some(&answer.binding) {
+        return Ok(Next::Wait);
+    }
+    ctx.write_binding(&key.binding(), &answer.binding).await?;
+    if let Some(conflict) = answer.conflict {
+        let message = format!("Dependency policy conflict detected: {conflict}.");
+        let about = Regarding::from(&answer.binding);
+        ctx.tell([about], COMPONENT, Tone::Warning, "DependencyPolicyConflict", &message);
+    }
+    for needing in needed_by {
+        let message = "Sync schedule results to dependencies succeed.";
+        let reason = "SyncScheduleResultToDependenciesSucceed";
+        ctx.tell([Regarding::from(&*needing)], COMPONENT, Tone::Normal, reason, message);
+    }
+    Ok(Next::Wait)
+}
+
+type Decided = (Attached, Option<Arc<Binding>>, Vec<Arc<Binding>>);
+
+/// The binding as it should be; none while there is nothing to attach or the binding is not this template's.
+fn decide_attached(ctx: &Ctx, key: &TemplateKey) -> Option<Decided> {
+    let world = ctx.view.world();
+    let template = world.templates.get(key)?;
+    let existing = world.bindings.get(&key.binding()).cloned();
+    let not_ours = existing.as_ref().is_some_and(|existing| {
+        existing.metadata.deletion_timestamp.is_some()
+            || decide::binding::refusal(template, existing).is_some()
+    });
+    if template.deleting || not_ours {
+        return None;
+    }
+    let takes_along = |binding: &&Arc<Binding>| {
+        binding.spec.propagate_deps && binding.metadata.deletion_timestamp.is_none()
+    };
+    let own = key.binding();
+    let who = ctx.view.who_needs(template).into_iter().filter(|by| *by != own);
+    let found: Vec<BindingKey> = who.collect();
+    let needed_by: Vec<Arc<Binding>> =
+        found.iter().filter_map(|by| world.bindings.get(by)).filter(takes_along).cloned().collect();
+    let was_needed = existing.as_ref().is_some_and(|existing| !existing.spec.required_by.is_empty());
+    if needed_by.is_empty() && !was_needed {
+        return None;
+    }
+    let by: Vec<&Binding> = needed_by.iter().map(AsRef::as_ref).collect();
+    let answer = attached(template, existing.as_deref(), &by, world.rollouts.values())?;
+    Some((answer, existing, needed_by))
+}
+
+/// Looks at whatever a binding needs or needed, after it changed, came or went.
+pub fn moved(ctx: &Ctx, before: Option<&Binding>, after: Option<&Binding>) {
+    let world = ctx.view.world();
+    for binding in [before, after].into_iter().flatten() {
+        if !binding.spec.required_by.is_empty() {
+            ctx.queues.attachments.add(template_key(binding), Priority::Resync);
+        }
+        for template in noted(binding).iter().flat_map(|need| world.found(need)) {
+            ctx.queues.attachments.add(template, Priority::User);
+        }
+    }
+    let concerns = |binding: &Binding| {
+        binding.spec.propagate_deps
+            || binding.metadata.finalizers.iter().any(|one| one == finalizers::DEPENDENCIES_DISTRIBUTOR)
+    };
+    if let Some(after) = after.filter(|after| concerns(after)) {
+        ctx.queues.dependencies.add(binding_key(&after.metadata), Priority::User);
+    }
+}
+
+/// Looks at a template's binding if somebody needs it; called after the template was looked at.
+pub fn touched(ctx: &Ctx, key: &TemplateKey) {
+    let world = ctx.view.world();
+    let Some(template) = world.templates.get(key) else { return };
+    let binding = world.bindings.get(&key.binding());
+    let was_needed = binding.is_some_and(|binding| !binding.spec.required_by.is_empty());
+    if was_needed || !ctx.view.who_needs(template).is_empty() {
+        ctx.queues.attachments.add(key.clone(), Priority::User);
+    }
+    if binding.is_some_and(|binding| binding.spec.propagate_deps) {
+        ctx.queues.dependencies.add(key.binding(), Priority::User);
+    }
+}
+
+/// The list as Karmada prints it.
+fn spoken(needs: &[DependentObjectReference]) -> String {
+    let one = |need: &DependentObjectReference| {
+        let DependentObjectReference { api_version, kind, namespace, name, label_selector } = need;
+        let labels = match label_selector {
+            None => "<nil>".to_owned(),
+            Some(wanted) => format!("{:?}", wanted.match_labels),
+        };
+        format!(
+            "{{APIVersion:{api_version} Kind:{kind} Namespace:{namespace} Name:{name} LabelSelector:{labels}}}"
+        )
+    };
+    needs.iter().map(one).collect::<Vec<_>>().join(" ")
+}

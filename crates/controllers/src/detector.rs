@@ -1,0 +1,161 @@
+//! Which policy owns a template, and may its binding follow? Asks `decide` and writes both answers: the
+//! claim on the template, and the binding.
+
+use std::time::Instant;
+
+use decide::claim::{Claim, ClaimReason};
+use decide::propagation::Propagation;
+use decide::world::Answers;
+use decide::{PolicyKey, TemplateKey};
+use serde_json::{Map, Value, json};
+
+use crate::ctx::Ctx;
+use crate::events::{Regarding, Tone};
+use crate::rest::Error;
+use crate::runtime::Next;
+use crate::{dependencies, metrics, policy_status};
+
+const COMPONENT: &str = "resource-detector";
+
+/// Brings one template's claim and binding in line.
+///
+/// The claim is written first, with the record of how things stood; the binding follows. Stopping between the
+/// two changes nothing, because the next look reads the record instead of judging anew:
+/// - claimed, no binding yet: the record says whether the template waits for its user (R3), so a lazy claim
+///   still waits and any other still acts. The other way round, a template without a claim that has a binding
+///   is what static mode leaves alone (S4), and its claim would never come.
+/// - claimed by another policy, binding still of the old one: the pin shows what the binding follows, the
+///   record what the new owner found, which is all that activation asks for.
+/// - un-claimed, binding still marked: an unclaimed look takes the marks off the binding. The policy may be
+///   gone by then; nothing of it is needed.
+/// - waiting list (S3): the mark stays until the pin shows that the successor acted, so it takes a second look
+///   to remove, and that look comes with the binding's own change.
+///
+/// Either write carries the version that was decided upon: whoever was faster makes this one fail, and the look
+/// is repeated with what they wrote. A binding that exists although the view does not know it fails as well.
+pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
+    // Read everything the decision needs, once, and decide.
+    let start = Instant::now();
+    let looked = look(ctx, key);
+    // Others count and attach what is there, or is no more.
+    policy_status::touched(ctx, key);
+    let Some((propagation, seen)) = looked else { return Ok(Next::Wait) };
+    dependencies::touched(ctx, key);
+    if matches!(propagation.claim, Claim::Taken(..)) {
+        ctx.metrics.observe_since("resource_match_policy_duration_seconds", &[], start);
+    }
+    if let Some(marks) = &propagation.template
+        && let Some(path) = ctx.template_path(key)
+    {
+        let written = ctx.control.merge(&path, &marks_patch(&seen, marks)).await;
+        tell_preemption(ctx, &seen, &propagation, written.as_ref().err());
+        written?;
+    }
+    if let Some(binding) = &propagation.binding {
+        let start = Instant::now();
+        let written = ctx.write_binding(&key.binding(), binding).await;
+        tell_applied(ctx, &seen, &propagation, start, written.as_ref().err());
+        written?;
+    }
+    if let Some(refusal) = &propagation.refusal {
+        tell_failure(ctx, &seen, &propagation, &refusal.to_string());
+    }
+    Ok(Next::Wait)
+}
+
+/// The policy in Karmada's words.
+fn spoken(policy: &PolicyKey) -> String {
+    match policy.namespace.as_str() {
+        "" => format!("cluster policy({})", policy.name),
+        namespace => format!("policy({namespace}/{})", policy.name),
+    }
+}
+
+fn tell_applied(
+    ctx: &Ctx,
+    seen: &SeenTemplate,
+    decided: &Propagation,
+    start: Instant,
+    error: Option<&Error>,
+) {
+    // A binding that only lost its claim was not made by a policy.
+    let Some(policy) = decided.claim.policy() else { return };
+    let result = [("result", metrics::result(error.is_none()))];
+    ctx.metrics.count("policy_apply_attempts_total", &result);
+    ctx.metrics.observe_since("resource_apply_policy_duration_seconds", &result, start);
+    if let Some(error) = error {
+        return tell_failure(ctx, seen, decided, &error.to_string());
+    }
+    let message = format!("Apply {} succeed", spoken(&policy.key));
+    if decide::interpret::has_replicas(&seen.regarding.api_version, &seen.regarding.kind) {
+        let message = "Get replicas of resource template successfully.";
+        ctx.tell([seen.regarding.clone()], COMPONENT, Tone::Normal, "GetReplicasSucceed", message);
+    }
+    ctx.tell([seen.regarding.clone()], COMPONENT, Tone::Normal, "ApplyPolicySucceed", &message);
+}
+
+fn tell_failure(ctx: &Ctx, seen: &SeenTemplate, decided: &Propagation, why: &str) {
+    let Some(policy) = decided.claim.policy() else { return };
+    let message = format!("Apply {} failed: {why}", spoken(&policy.key));
+    ctx.tell([seen.regarding.clone()], COMPONENT, Tone::Warning, "ApplyPolicyFailed", &message);
+}
+
+fn tell_preemption(ctx: &Ctx, seen: &SeenTemplate, decided: &Propagation, error: Option<&Error>) {
+    let ClaimReason::Preempted { by, from, .. } = &decided.claim.why().reason else { return };
+    ctx.metrics.count("policy_preemption_total", &[("result", metrics::result(error.is_none()))]);
+    let policy = |key: &PolicyKey| match key.namespace.as_str() {
+        "" => format!("cluster propagation policy({})", key.name),
+        namespace => format!("propagation policy({namespace}/{})", key.name),
+    };
+    let mut by = policy(by);
+    by[..1].make_ascii_uppercase();
+    let from = policy(from);
+    let (tone, reason, message) = match error {
+        None => (Tone::Normal, "PreemptPolicySucceed", format!("{by} preempted {from} successfully")),
+        Some(error) => {
+            (Tone::Warning, "PreemptPolicyFailed", format!("{by} failed to preempt {from}: {error}"))
+        }
+    };
+    ctx.tell([seen.regarding.clone()], COMPONENT, tone, reason, &message);
+}
+
+/// What a template looked like when it was decided about.
+struct SeenTemplate {
+    regarding: Regarding,
+    resource_version: String,
+    labels: std::collections::BTreeMap<String, String>,
+    annotations: std::collections::BTreeMap<String, String>,
+}
+
+fn look(ctx: &Ctx, key: &TemplateKey) -> Option<(Propagation, SeenTemplate)> {
+    let world = ctx.view.world();
+    let propagation = world.look(key, Answers::BRAIN)?;
+    let template = world.templates.get(key)?;
+    let seen = SeenTemplate {
+        regarding: Regarding::from(&**template),
+        resource_version: template.resource_version.clone(),
+        labels: template.labels.clone(),
+        annotations: template.annotations.clone(),
+    };
+    Some((propagation, seen))
+}
+
+/// The labels and annotations that change; the resourceVersion makes sure that nobody else was faster.
+fn marks_patch(seen: &SeenTemplate, marks: &decide::claim::record::Marks) -> Value {
+    json!({
+        "metadata": {
+            "resourceVersion": seen.resource_version,
+            "labels": difference(&seen.labels, &marks.labels),
+            "annotations": difference(&seen.annotations, &marks.annotations),
+        },
+    })
+}
+
+fn difference(
+    before: &std::collections::BTreeMap<String, String>,
+    after: &std::collections::BTreeMap<String, String>,
+) -> Map<String, Value> {
+    let gone = before.keys().filter(|key| !after.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let changed = after.iter().filter(|(key, value)| before.get(*key) != Some(value));
+    gone.chain(changed.map(|(key, value)| (key.clone(), value.as_str().into()))).collect()
+}

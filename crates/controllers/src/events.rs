@@ -1,0 +1,263 @@
+//! Kubernetes Events: who sees an object also sees what happened to it. The same news about the same object
+//! raises a count instead of making a new Event, also after a restart, because the Event's name follows from
+//! what it says. Telling never waits and never fails; when too much is told at once, the rest is dropped.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use api::{Binding, Object, Time};
+use decide::Template;
+use serde_json::{Value, json};
+
+use crate::ctx::Ctx;
+use crate::rest::{Collection, Error};
+use crate::runtime::{Next, Priority, Queue};
+
+/// How many Events may wait to be written.
+const PENDING_MAX: usize = 4096;
+/// The longest message that Kubernetes takes.
+const MESSAGE_BYTES_MAX: usize = 1024;
+/// The longest part of an object's name that is repeated in an Event's.
+const NAME_BYTES_MAX: usize = 200;
+
+/// What an Event is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Regarding {
+    /// `group/version`.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Empty for cluster-scoped kinds.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// Unique over time.
+    pub uid: String,
+}
+
+impl From<&Template> for Regarding {
+    fn from(template: &Template) -> Self {
+        let key = template.key.clone();
+        let uid = template.uid.clone();
+        Self { api_version: key.api_version, kind: key.kind, namespace: key.namespace, name: key.name, uid }
+    }
+}
+
+impl<Spec, Status> From<&Object<Spec, Status>> for Regarding {
+    fn from(object: &Object<Spec, Status>) -> Self {
+        Self {
+            api_version: object.api_version.clone(),
+            kind: object.kind.clone(),
+            namespace: object.metadata.namespace.clone(),
+            name: object.metadata.name.clone(),
+            uid: object.metadata.uid.clone(),
+        }
+    }
+}
+
+impl Regarding {
+    /// The template that a binding is about.
+    pub fn template_of(binding: &Binding) -> Self {
+        let resource = binding.spec.resource.clone();
+        Self {
+            api_version: resource.api_version,
+            kind: resource.kind,
+            namespace: resource.namespace,
+            name: resource.name,
+            uid: resource.uid,
+        }
+    }
+}
+
+/// Whether somebody should worry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tone {
+    /// No.
+    Normal,
+    /// Perhaps.
+    Warning,
+}
+
+/// Which Event: its namespace and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventKey {
+    namespace: String,
+    name: String,
+}
+
+/// One piece of news.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct News {
+    /// About what.
+    pub regarding: Regarding,
+    /// Who says so, by the name of Karmada's component.
+    pub component: &'static str,
+    /// How bad.
+    pub tone: Tone,
+    /// One word.
+    pub reason: &'static str,
+    /// One sentence.
+    pub message: String,
+}
+
+/// Where news is told. Clones share it.
+#[derive(Clone, Default)]
+pub struct Events {
+    /// What is told and not written yet, and how often; held for moments.
+    pending: Arc<Mutex<BTreeMap<EventKey, (News, u64)>>>,
+    /// Events to be written.
+    pub queue: Queue<EventKey>,
+}
+
+impl Events {
+    fn pending(&self) -> MutexGuard<'_, BTreeMap<EventKey, (News, u64)>> {
+        self.pending.lock().expect("no one panics while holding it")
+    }
+
+    /// Tells something; false when so much waits already that it is dropped.
+    fn tell(&self, mut news: News) -> bool {
+        cut(&mut news.message, MESSAGE_BYTES_MAX);
+        let key = key(&news);
+        let mut pending = self.pending();
+        if pending.len() >= PENDING_MAX && !pending.contains_key(&key) {
+            return false;
+        }
+        pending.entry(key.clone()).or_insert((news, 0)).1 += 1;
+        drop(pending);
+        self.queue.add(key, Priority::Resync);
+        true
+    }
+}
+
+impl Ctx {
+    /// Tells that something happened, as an Event on each of these objects.
+    pub fn tell<const N: usize>(
+        &self,
+        about: [Regarding; N],
+        component: &'static str,
+        tone: Tone,
+        reason: &'static str,
+        message: &str,
+    ) {
+        for regarding in about {
+            let news = News { regarding, component, tone, reason, message: message.to_owned() };
+            if !self.events.tell(news) {
+                self.metrics.count("events_dropped_total", &[]);
+            }
+        }
+    }
+}
+
+/// Writes one Event, or raises its count. A server that does not want it is no reason to try again.
+pub async fn reconcile(ctx: &Ctx, key: &EventKey) -> Result<Next, Error> {
+    let Some((news, count)) = ctx.events.pending().remove(key) else { return Ok(Next::Wait) };
+    match write(ctx, key, &news, count).await {
+        Ok(()) => Ok(Next::Wait),
+        Err(error @ Error::Conflict { .. }) => {
+            ctx.events.pending().entry(key.clone()).or_insert((news, 0)).1 += count;
+            Err(error)
+        }
+        Err(error) => {
+            tracing::debug!(%error, reason = news.reason, "an event is not written");
+            Ok(Next::Wait)
+        }
+    }
+}
+
+async fn write(ctx: &Ctx, key: &EventKey, news: &News, count: u64) -> Result<(), Error> {
+    let collection = Collection::new("v1", "events", &key.namespace);
+    let path = collection.object(&key.name);
+    let now = Time::from((ctx.now)());
+    let Some(found) = ctx.control.get::<Value>(&path).await? else {
+        return ctx.control.create(&collection, &event(key, news, count, now)).await.map(drop);
+    };
+    let patch = json!({
+        "metadata": { "resourceVersion": found["metadata"]["resourceVersion"] },
+        "count": found["count"].as_u64().unwrap_or(0).saturating_add(count),
+        "lastTimestamp": now,
+    });
+    ctx.control.merge(&path, &patch).await.map(drop)
+}
+
+fn event(key: &EventKey, news: &News, count: u64, now: Time) -> Value {
+    let Regarding { api_version, kind, namespace, name, uid } = &news.regarding;
+    json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": { "namespace": key.namespace, "name": key.name },
+        "involvedObject": {
+            "apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name, "uid": uid,
+        },
+        "type": match news.tone { Tone::Normal => "Normal", Tone::Warning => "Warning" },
+        "reason": news.reason,
+        "message": news.message,
+        "source": { "component": news.component },
+        "reportingComponent": news.component,
+        "reportingInstance": "",
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": count,
+    })
+}
+
+/// News about objects without namespace lies in `default`, as Kubernetes wants it.
+fn key(news: &News) -> EventKey {
+    let mut hasher = DefaultHasher::new();
+    news.hash(&mut hasher);
+    let mut name = news.regarding.name.replace(':', ".").to_lowercase();
+    cut(&mut name, NAME_BYTES_MAX);
+    let namespace = match news.regarding.namespace.as_str() {
+        "" => "default",
+        namespace => namespace,
+    };
+    let name = format!("{}.{:016x}", name.trim_end_matches(['.', '-']), hasher.finish());
+    EventKey { namespace: namespace.to_owned(), name }
+}
+
+fn cut(text: &mut String, bytes: usize) {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn news(name: &str, message: &str) -> News {
+        News {
+            regarding: Regarding { kind: "Deployment".into(), name: name.into(), ..Regarding::default() },
+            component: "resource-detector",
+            tone: Tone::Normal,
+            reason: "ApplyPolicySucceed",
+            message: message.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_same_news_is_one_event_and_too_much_is_dropped() {
+        let events = Events::default();
+        assert!(events.tell(news("web", "a")) && events.tell(news("web", "a")));
+        assert_eq!(events.pending().values().map(|(_, count)| *count).collect::<Vec<_>>(), [2]);
+        for number in 1..PENDING_MAX {
+            assert!(events.tell(news("web", &number.to_string())));
+        }
+        assert!(!events.tell(news("web", "one too many")));
+        assert!(events.tell(news("web", "a")), "what waits already is still counted");
+    }
+
+    #[test]
+    fn names_are_valid_whatever_the_object_is_called() {
+        for (name, start) in [("web", "web."), ("system:Role", "system.role."), (&*"x".repeat(253), "xxx")] {
+            let key = key(&news(name, "é".repeat(2000).as_str()));
+            assert!(key.name.starts_with(start) && key.name.len() < 253, "{}", key.name);
+            assert_eq!(key.namespace, "default");
+        }
+        let events = Events::default();
+        events.tell(news("web", &"é".repeat(2000)));
+        assert!(events.pending().values().all(|(news, _)| news.message.len() <= MESSAGE_BYTES_MAX));
+    }
+}

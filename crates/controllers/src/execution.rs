@@ -1,0 +1,244 @@
+//! The only file that writes to members. Applies one Work's manifest, or takes it back; suspension is
+//! checked here (in `decide::works::dispatch`) and nowhere else, so nothing can forget it.
+
+use std::time::Duration;
+
+use api::cluster::READY;
+use api::{Cluster, ConditionStatus, Work};
+use decide::conditions;
+use decide::status::dispatching;
+use decide::works::{Dispatch, Withdraw, dispatch, withdraw};
+use serde_json::{Value, json};
+
+use crate::ctx::{self, Ctx};
+use crate::reach::Reach;
+use crate::rest::{Collection, Error};
+use crate::runtime::{Next, Priority};
+use crate::view::WorkKey;
+
+mod report;
+
+use report::Outcome;
+
+/// How soon a member is asked again that refused a manifest for a reason that nothing announces the end of.
+const REFUSED: Duration = Duration::from_secs(30);
+/// How soon a manifest is tried again whose namespace came while it was refused.
+const AT_ONCE: Duration = Duration::from_millis(5);
+/// How soon it is looked again whether there is a client for the member.
+const NO_CLIENT: Duration = Duration::from_secs(2);
+
+/// Brings one member's object in line with its Work.
+pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
+    let path = ctx::works(&key.cluster).object(&key.name);
+    let Some(work) = ctx.control.get::<Work>(&path).await? else {
+        ctx.members.member(&key.cluster).forget(&key.name);
+        return Ok(Next::Wait);
+    };
+    let clusters = ctx.view.world().clusters.clone();
+    // A cluster that comes brings its Works here again.
+    let Some(cluster) = clusters.iter().find(|cluster| cluster.metadata.name == key.cluster) else {
+        return Ok(Next::Wait);
+    };
+    if work.metadata.deletion_timestamp.is_some() {
+        return take_back(ctx, key, cluster, &work, &path).await;
+    }
+    let mut next = work.clone();
+    conditions::set(&mut next.status.conditions, dispatching(&work), (ctx.now)());
+    let visit = visit(ctx, key, cluster, &work).await?;
+    if !visit.outcomes.is_empty() {
+        report::report(&mut next, &visit.outcomes, (ctx.now)());
+    }
+    if next.status != work.status {
+        let patch = json!({
+            "metadata": { "resourceVersion": work.metadata.resource_version },
+            "status": next.status,
+        });
+        ctx.control.merge(&format!("{path}/status"), &patch).await?;
+    }
+    report::news(&work, &next, &visit.outcomes).into_iter().for_each(|news| ctx.announce(news));
+    Ok(visit.next)
+}
+
+/// What came of a visit to the member; no outcomes if it was not visited.
+struct Visit {
+    outcomes: Vec<Outcome>,
+    next: Next,
+}
+
+impl Visit {
+    fn later(next: Next) -> Self {
+        Self { outcomes: Vec::new(), next }
+    }
+}
+
+async fn visit(ctx: &Ctx, key: &WorkKey, cluster: &Cluster, work: &Work) -> Result<Visit, Error> {
+    // A cluster that becomes ready brings its Works here again.
+    if conditions::status(&cluster.status.conditions, READY) != Some(ConditionStatus::True) {
+        return Ok(Visit::later(Next::Wait));
+    }
+    let Some(reach) = Reach::of(ctx, &key.cluster) else {
+        return Ok(Visit::later(Next::After(NO_CLIENT)));
+    };
+    if let Some(pause) = reach.member.pause() {
+        return Ok(Visit::later(Next::After(pause)));
+    }
+    let mut visit = Visit::later(Next::Wait);
+    for (place, manifest) in work.spec.workload.manifests.iter().enumerate() {
+        match deliver(ctx, &reach, key, work, (place, manifest)).await {
+            Ok((outcome, next)) => {
+                visit.outcomes.push(outcome);
+                visit.next = sooner(visit.next, next);
+            }
+            // The member as a whole is in trouble, which its Cluster tells; the Work keeps its last word.
+            Err(error) if error.is_outage() => return Ok(Visit::later(Next::After(reach.member.retry()))),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(visit)
+}
+
+fn sooner(one: Next, other: Next) -> Next {
+    match (one, other) {
+        (Next::After(one), Next::After(other)) => Next::After(one.min(other)),
+        (Next::Wait, next) | (next, Next::Wait) => next,
+    }
+}
+
+/// Writes one manifest unless something holds it or the member has it already.
+async fn deliver(
+    ctx: &Ctx,
+    reach: &Reach<'_>,
+    key: &WorkKey,
+    work: &Work,
+    (place, manifest): (usize, &Value),
+) -> Result<(Outcome, Next), Error> {
+    let Some(path) = member_path(ctx, manifest) else {
+        let why = format!("{} {} is not served", text(manifest, "apiVersion"), text(manifest, "kind"));
+        return Ok((Outcome::Failed(why), Next::After(REFUSED)));
+    };
+    let live = reach.ask(reach.rest.get::<Value>(&path)).await?;
+    if let Some(object) = live.as_ref().filter(|object| reach.member.has(work, place, manifest, object)) {
+        return Ok((Outcome::Has(object.clone()), Next::Wait));
+    }
+    let wanted = match dispatch(work, manifest, live.as_ref()) {
+        Dispatch::Held => return Ok((Outcome::Held(live), Next::Wait)),
+        Dispatch::Refused(conflict) => {
+            return Ok((Outcome::Failed(conflict.to_string()), Next::After(REFUSED)));
+        }
+        Dispatch::Apply(wanted) => wanted,
+    };
+    match reach.ask(reach.rest.apply(&path, &wanted, true)).await {
+        Ok(object) => {
+            reach.member.gave(work, place, &object);
+            bring_those_who_waited(ctx, reach, key, manifest);
+            match live.is_some_and(|live| revision(&live) == revision(&object)) {
+                true => Ok((Outcome::Has(object), Next::Wait)),
+                false => Ok((Outcome::Written(object), Next::Wait)),
+            }
+        }
+        Err(error) if error.is_outage() => Err(error),
+        Err(error) => {
+            let next = match &error {
+                Error::NotFound { .. } => await_namespace(reach, key, manifest).await?,
+                _ => Next::After(REFUSED),
+            };
+            Ok((Outcome::Failed(error.to_string()), next))
+        }
+    }
+}
+
+fn revision(object: &Value) -> &Value {
+    &object["metadata"]["resourceVersion"]
+}
+
+/// Lets a manifest wait for its namespace, which has a Work of its own.
+async fn await_namespace(reach: &Reach<'_>, key: &WorkKey, manifest: &Value) -> Result<Next, Error> {
+    let namespace = text(&manifest["metadata"], "namespace");
+    if namespace.is_empty() {
+        return Ok(Next::After(REFUSED));
+    }
+    reach.member.wait_for(namespace, &key.name);
+    // It may have come before it was waited for.
+    let path = Collection::new("v1", "namespaces", "").object(namespace);
+    let came = reach.ask(reach.rest.get::<Value>(&path)).await?.is_some();
+    Ok(Next::After(if came { AT_ONCE } else { REFUSED }))
+}
+
+fn bring_those_who_waited(ctx: &Ctx, reach: &Reach<'_>, key: &WorkKey, manifest: &Value) {
+    if (text(manifest, "apiVersion"), text(manifest, "kind")) != ("v1", "Namespace") {
+        return;
+    }
+    for name in reach.member.came(text(&manifest["metadata"], "name")) {
+        ctx.queues.execution.add(WorkKey { cluster: key.cluster.clone(), name }, Priority::User);
+    }
+}
+
+/// Takes a deleted Work's object out of its member, then lets the Work go.
+async fn take_back(
+    ctx: &Ctx,
+    key: &WorkKey,
+    cluster: &Cluster,
+    work: &Work,
+    path: &str,
+) -> Result<Next, Error> {
+    for manifest in &work.spec.workload.manifests {
+        // Whether the cluster can be asked at all is decided before it is asked.
+        match withdraw(work, None, cluster) {
+            Withdraw::Abandoned => break,
+            // A cluster that becomes ready brings its Works here again.
+            Withdraw::Wait => return Ok(Next::Wait),
+            _ => {}
+        }
+        let Some(place) = member_path(ctx, manifest) else { continue };
+        let Some(reach) = Reach::of(ctx, &key.cluster) else { return Ok(Next::After(NO_CLIENT)) };
+        if let Some(pause) = reach.member.pause() {
+            return Ok(Next::After(pause));
+        }
+        match withdraw_from(&reach, work, cluster, &place).await {
+            Err(error) if error.is_outage() => return Ok(Next::After(reach.member.retry())),
+            gone => gone?,
+        }
+    }
+    let finalizers: Vec<&String> =
+        work.metadata.finalizers.iter().filter(|one| *one != api::finalizers::EXECUTION).collect();
+    let patch = json!({
+        "metadata": { "resourceVersion": work.metadata.resource_version, "finalizers": finalizers },
+    });
+    match ctx.control.merge(path, &patch).await {
+        Err(Error::NotFound { .. }) | Ok(_) => Ok(Next::Wait),
+        Err(error) => Err(error),
+    }
+}
+
+async fn withdraw_from(reach: &Reach<'_>, work: &Work, cluster: &Cluster, path: &str) -> Result<(), Error> {
+    let live = reach.ask(reach.rest.get::<Value>(path)).await?;
+    match withdraw(work, live.as_ref(), cluster) {
+        Withdraw::Delete => {
+            let uid = live.as_ref().and_then(|live| live["metadata"]["uid"].as_str());
+            reach.ask(reach.rest.delete(path, uid)).await
+        }
+        Withdraw::Release { labels, annotations } => {
+            let patch = without(&labels, &annotations);
+            reach.ask(reach.rest.merge(path, &patch)).await.map(drop)
+        }
+        Withdraw::Nothing | Withdraw::Abandoned | Withdraw::Wait => Ok(()),
+    }
+}
+
+/// A patch that takes these labels and annotations away.
+fn without(labels: &[String], annotations: &[String]) -> Value {
+    let nulls = |keys: &[String]| -> Value { keys.iter().map(|key| (key.clone(), Value::Null)).collect() };
+    json!({ "metadata": { "labels": nulls(labels), "annotations": nulls(annotations) } })
+}
+
+fn member_path(ctx: &Ctx, manifest: &Value) -> Option<String> {
+    let served = ctx.view.served(text(manifest, "apiVersion"), text(manifest, "kind"))?;
+    let metadata = &manifest["metadata"];
+    let namespace = if served.namespaced { text(metadata, "namespace") } else { "" };
+    let collection = Collection::new(text(manifest, "apiVersion"), &served.plural, namespace);
+    Some(collection.object(text(metadata, "name")))
+}
+
+fn text<'a>(object: &'a Value, key: &str) -> &'a str {
+    object[key].as_str().unwrap_or_default()
+}

@@ -1,0 +1,150 @@
+//! Reads `--feature-gates A=true,B=false`, by Karmada's names. What the gates do is decided elsewhere.
+
+use decide::Gates;
+
+/// Every switch of the control plane: those that change decisions, and those that leave a controller out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switches {
+    /// Those that `decide` asks for.
+    pub gates: Gates,
+    /// `Failover`: `NoExecute` taints evict, and ClusterTaintPolicies act (C8).
+    pub failover: bool,
+    /// `PropagateDeps`: bindings take along what their templates need.
+    pub propagate_deps: bool,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        Self { gates: Gates::default(), failover: true, propagate_deps: true }
+    }
+}
+
+/// Why a list of gates cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// No gate has this name.
+    #[error("unknown feature gate {name:?}; known are {}", known().join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// An item is not `Name=true` or `Name=false`.
+    #[error("{item:?} is not of the form Name=true or Name=false")]
+    Malformed {
+        /// The item.
+        item: String,
+    },
+    /// Karmada has this gate; here its value cannot be changed.
+    #[error("feature gate {name} is always {fixed} in Longshore")]
+    Fixed {
+        /// The name.
+        name: &'static str,
+        /// The value it has.
+        fixed: bool,
+    },
+}
+
+/// Where the value of a gate lives.
+type Switch = fn(&mut Switches) -> &mut bool;
+
+/// Gates that can be switched.
+const SWITCHES: [(&str, Switch); 7] = [
+    ("Failover", |switches| &mut switches.failover),
+    ("MultiplePodTemplatesScheduling", |switches| &mut switches.gates.components),
+    ("PriorityBasedScheduling", |switches| &mut switches.gates.schedule_priority),
+    ("PropagateDeps", |switches| &mut switches.propagate_deps),
+    ("PropagationPolicyPreemption", |switches| &mut switches.gates.preemption),
+    ("StaticPolicy", |switches| &mut switches.gates.static_policy),
+    ("WorkloadAffinity", |switches| &mut switches.gates.workload_affinity),
+];
+
+/// Karmada's other gates, with the value that Longshore behaves by. Naming one with that value is fine, so
+/// that a Karmada command line can be taken over.
+const FIXED: [(&str, bool); 8] = [
+    ("ControllerPriorityQueue", true),
+    ("CustomizedClusterResourceModeling", true),
+    ("FederatedQuotaEnforcement", false),
+    ("GracefulEviction", true),
+    ("MultiClusterService", false),
+    ("ResourceQuotaEstimate", false),
+    ("SchedulingOvercommitProtection", false),
+    ("StatefulFailoverInjection", false),
+];
+
+/// Reads a list of gates; those that are not named keep their default.
+pub fn parse(text: &str) -> Result<Switches, Error> {
+    let mut switches = Switches::default();
+    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        let malformed = || Error::Malformed { item: item.to_owned() };
+        let (name, value) = item.split_once('=').ok_or_else(malformed)?;
+        let value = value.parse::<bool>().map_err(|_| malformed())?;
+        set(&mut switches, name, value)?;
+    }
+    Ok(switches)
+}
+
+fn set(switches: &mut Switches, name: &str, value: bool) -> Result<(), Error> {
+    if let Some((_, switch)) = SWITCHES.iter().find(|(known, _)| *known == name) {
+        *switch(switches) = value;
+        return Ok(());
+    }
+    match FIXED.iter().find(|(known, _)| *known == name) {
+        Some((_, fixed)) if *fixed == value => Ok(()),
+        Some((name, fixed)) => Err(Error::Fixed { name, fixed: *fixed }),
+        None => Err(Error::Unknown { name: name.to_owned() }),
+    }
+}
+
+impl Switches {
+    /// The gates that differ from their default, as `Name=value`, sorted.
+    pub fn changed(mut self) -> Vec<String> {
+        let mut defaults = Switches::default();
+        let differs = |(name, switch): &(&str, Switch)| {
+            let value = *switch(&mut self);
+            (value != *switch(&mut defaults)).then(|| format!("{name}={value}"))
+        };
+        SWITCHES.iter().filter_map(differs).collect()
+    }
+}
+
+/// Every name that is understood, sorted.
+fn known() -> Vec<&'static str> {
+    let mut names: Vec<&str> =
+        SWITCHES.iter().map(|(name, _)| *name).chain(FIXED.iter().map(|(name, _)| *name)).collect();
+    names.sort_unstable();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Result<&[&str], &str>) {
+        let found = parse(text).map(Switches::changed).map_err(|error| error.to_string());
+        match (found, expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),
+            (Err(found), Err(expected)) => assert!(found.starts_with(expected), "{text}: {found}"),
+            (found, expected) => panic!("{text}: {found:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn gates_are_read_by_karmadas_names() {
+        check("", Ok(&[]));
+        check("StaticPolicy=true", Ok(&["StaticPolicy=true"]));
+        check(
+            " Failover=false, PropagationPolicyPreemption=false",
+            Ok(&["Failover=false", "PropagationPolicyPreemption=false"]),
+        );
+        check("PropagationPolicyPreemption=true,GracefulEviction=true", Ok(&[]));
+        check("PropagateDeps=false,PropagateDeps=true", Ok(&[]));
+        check("GracefulEviction=false", Err("feature gate GracefulEviction is always true"));
+        check(
+            "PolicyPreemption=true",
+            Err("unknown feature gate \"PolicyPreemption\"; known are ControllerPriorityQueue, "),
+        );
+        check("StaticPolicy", Err("\"StaticPolicy\" is not of the form"));
+        check("StaticPolicy=yes", Err("\"StaticPolicy=yes\" is not of the form"));
+    }
+}

@@ -1,0 +1,29 @@
+//! How to make it so: read, ask `decide`, write. Reaches clusters only through `kube::Client`.
+
+pub mod binding;
+pub mod binding_status;
+pub mod cluster;
+pub mod cluster_status;
+pub mod ctx;
+pub mod dependencies;
+pub mod detector;
+pub mod discovery;
+pub mod events;
+pub mod execution;
+pub mod failover;
+pub mod gates;
+pub mod members;
+pub mod metrics;
+pub mod namespaces;
+pub mod policies;
+pub mod policy_status;
+pub mod reach;
+pub mod rebalancer;
+pub mod rest;
+pub mod runtime;
+pub mod scheduler;
+pub mod start;
+pub mod taint_policies;
+pub mod tell;
+pub mod view;
+pub mod work_status;

@@ -1,0 +1,230 @@
+//! The members that can be reached, and what is remembered of each while this process lives: whether it
+//! answers, what it was given, and who waits for a namespace in it. All of it may be forgotten at any time;
+//! that costs requests, never a wrong write.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::time::Duration;
+
+use api::{ConditionStatus, Work};
+use decide::readiness::Thresholds;
+use decide::works::{Delivered, was_delivered};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::rest::Rest;
+
+mod breaker;
+
+pub use breaker::Breaker;
+
+/// How patient the control plane is with its members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// How often a member is asked how it is.
+    pub status_every: Duration,
+    /// How long it may take to say how it is.
+    pub status_patience: Duration,
+    /// How long a change of its health has to last.
+    pub health: Thresholds,
+    /// How long a request to a member may take.
+    pub patience: Duration,
+    /// How often in a row requests may fail until the member is left alone.
+    pub failures_max: u32,
+    /// How long it is left alone at first; it doubles with each probe that fails.
+    pub pause_min: Duration,
+    /// How long it is left alone at most.
+    pub pause_max: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            status_every: Duration::from_secs(10),
+            status_patience: Duration::from_secs(5),
+            health: Thresholds { success: Duration::from_secs(30), failure: Duration::from_secs(30) },
+            patience: Duration::from_secs(10),
+            failures_max: 5,
+            pause_min: Duration::from_secs(1),
+            pause_max: Duration::from_secs(60),
+        }
+    }
+}
+
+/// The members that can be reached. Clones share everything.
+#[derive(Clone, Default)]
+pub struct Members(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    settings: Settings,
+    reach: RwLock<BTreeMap<String, Rest>>,
+    /// Told when a member becomes reachable.
+    changed: watch::Sender<()>,
+    known: Mutex<BTreeMap<String, Arc<Member>>>,
+}
+
+impl Members {
+    /// No members yet, and this much patience with them.
+    pub fn new(settings: Settings) -> Self {
+        Self(Arc::new(Inner { settings, ..Inner::default() }))
+    }
+
+    /// How patient the control plane is.
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// Makes a member reachable.
+    pub fn insert(&self, name: &str, rest: Rest) {
+        self.0.reach.write().expect("no one panics while holding it").insert(name.to_owned(), rest);
+        self.0.changed.send_replace(());
+    }
+
+    /// The way to a member.
+    pub fn get(&self, name: &str) -> Option<Rest> {
+        self.0.reach.read().expect("no one panics while holding it").get(name).cloned()
+    }
+
+    /// The way to a member, as soon as there is one.
+    pub async fn reachable(&self, name: &str) -> Rest {
+        let mut changed = self.0.changed.subscribe();
+        loop {
+            changed.mark_unchanged();
+            if let Some(rest) = self.get(name) {
+                return rest;
+            }
+            // The sender lives as long as this value.
+            let _ = changed.changed().await;
+        }
+    }
+
+    /// The names of all of them.
+    pub fn names(&self) -> Vec<String> {
+        self.0.reach.read().expect("no one panics while holding it").keys().cloned().collect()
+    }
+
+    /// What is remembered of a member.
+    pub fn member(&self, name: &str) -> Arc<Member> {
+        let mut known = self.0.known.lock().expect("no one panics while holding it");
+        known.entry(name.to_owned()).or_insert_with(|| Arc::new(Member::new(self.0.settings))).clone()
+    }
+
+    /// Forgets what is remembered of a member that has gone.
+    pub fn forget(&self, name: &str) {
+        self.0.known.lock().expect("no one panics while holding it").remove(name);
+    }
+}
+
+/// What is remembered of one member.
+pub struct Member {
+    settings: Settings,
+    /// Held for moments, never across an await.
+    memory: Mutex<Memory>,
+}
+
+struct Memory {
+    breaker: Breaker,
+    /// By name of the Work and place of the manifest.
+    delivered: HashMap<(String, usize), Delivered>,
+    /// Works by the namespace that their manifest needs and the member lacks.
+    waiting: BTreeMap<String, BTreeSet<String>>,
+    /// What the last answers to the question of health were, and since when.
+    health: Option<(bool, Instant)>,
+}
+
+impl Member {
+    fn new(settings: Settings) -> Self {
+        let memory = Memory {
+            breaker: Breaker::default(),
+            delivered: HashMap::new(),
+            waiting: BTreeMap::new(),
+            health: None,
+        };
+        Self { settings, memory: Mutex::new(memory) }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().expect("no one panics while holding it")
+    }
+
+    /// How long the member is to be left alone; none if it may be asked now.
+    pub fn pause(&self) -> Option<Duration> {
+        self.memory().breaker.pause(Instant::now(), &self.settings)
+    }
+
+    /// How soon to try again what has just failed.
+    pub fn retry(&self) -> Duration {
+        self.memory().breaker.retry(Instant::now(), &self.settings)
+    }
+
+    /// Notes whether the member answered; true when that changes whether it is left alone.
+    pub fn answered(&self, answered: bool) -> bool {
+        self.memory().breaker.note(answered, Instant::now(), &self.settings)
+    }
+
+    /// True while the member is left alone; none as long as nobody has tried.
+    pub fn is_left_alone(&self) -> Option<bool> {
+        self.memory().breaker.is_open()
+    }
+
+    /// For how long the member has been as it is seen now.
+    pub fn seen(&self, status: ConditionStatus) -> Duration {
+        let ready = status == ConditionStatus::True;
+        let mut memory = self.memory();
+        let now = Instant::now();
+        match memory.health {
+            Some((before, since)) if before == ready => now - since,
+            _ => {
+                memory.health = Some((ready, now));
+                Duration::ZERO
+            }
+        }
+    }
+
+    /// Whether the member's object is what the Work last made of it.
+    pub fn has(&self, work: &Work, place: usize, manifest: &Value, object: &Value) -> bool {
+        let key = (work.metadata.name.clone(), place);
+        let mut memory = self.memory();
+        if let Some(delivered) = memory.delivered.get(&key) {
+            return delivered.holds(work, manifest, object);
+        }
+        let delivered = was_delivered(work, manifest, object);
+        if delivered {
+            memory.delivered.insert(key, Delivered::of(work, object));
+        }
+        delivered
+    }
+
+    /// Remembers what the member was given.
+    pub fn gave(&self, work: &Work, place: usize, object: &Value) {
+        let key = (work.metadata.name.clone(), place);
+        self.memory().delivered.insert(key, Delivered::of(work, object));
+    }
+
+    /// Forgets a Work that has gone.
+    pub fn forget(&self, work: &str) {
+        let mut memory = self.memory();
+        // A Work has one manifest; those that others write have a few at most.
+        for place in 0.. {
+            if memory.delivered.remove(&(work.to_owned(), place)).is_none() {
+                break;
+            }
+        }
+        memory.waiting.retain(|_, works| {
+            works.remove(work);
+            !works.is_empty()
+        });
+    }
+
+    /// Lets a Work wait for a namespace.
+    pub fn wait_for(&self, namespace: &str, work: &str) {
+        self.memory().waiting.entry(namespace.to_owned()).or_default().insert(work.to_owned());
+    }
+
+    /// The Works that waited for a namespace, which has come.
+    pub fn came(&self, namespace: &str) -> BTreeSet<String> {
+        self.memory().waiting.remove(namespace).unwrap_or_default()
+    }
+}

@@ -1,0 +1,127 @@
+//! Is a member worth a try? One that failed often in a row is left alone for a growing while; then a single
+//! probe decides. Knows no requests and no clock.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Settings;
+
+/// Remembers how a member answered lately.
+#[derive(Debug, Default)]
+pub struct Breaker {
+    state: State,
+    /// Failures since the last answer.
+    failures: u32,
+    /// Pauses since the last answer.
+    pauses: u32,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nobody has tried.
+    #[default]
+    New,
+    Closed,
+    Open {
+        until: Instant,
+    },
+    /// One request is on its way; should it get lost, another may go at that time.
+    Probing {
+        until: Instant,
+    },
+}
+
+impl Breaker {
+    /// How long to leave the member alone; none makes the asker the one who may try now.
+    pub fn pause(&mut self, now: Instant, settings: &Settings) -> Option<Duration> {
+        match self.state {
+            State::New | State::Closed => None,
+            State::Open { until } | State::Probing { until } if now < until => {
+                Some((until - now).min(settings.pause_max).max(Duration::from_millis(1)))
+            }
+            State::Open { .. } | State::Probing { .. } => {
+                self.state = State::Probing { until: now + settings.patience.max(settings.pause_min) };
+                None
+            }
+        }
+    }
+
+    /// How soon to try again what has just failed.
+    pub fn retry(&self, now: Instant, settings: &Settings) -> Duration {
+        match self.state {
+            State::Open { until } if now < until => until - now,
+            _ => settings.pause_min.min(settings.patience),
+        }
+    }
+
+    /// Notes how a request went; true when that changes whether the member is left alone.
+    pub fn note(&mut self, answered: bool, now: Instant, settings: &Settings) -> bool {
+        let before = self.is_open();
+        match (answered, self.state) {
+            (true, _) => *self = Breaker { state: State::Closed, ..Breaker::default() },
+            (false, State::Probing { .. }) => self.open(now, settings),
+            // What was on its way when the member was given up tells nothing new.
+            (false, State::Open { .. }) => {}
+            (false, State::New | State::Closed) => {
+                self.failures += 1;
+                if self.failures >= settings.failures_max {
+                    self.open(now, settings);
+                }
+            }
+        }
+        before != self.is_open()
+    }
+
+    fn open(&mut self, now: Instant, settings: &Settings) {
+        let pause = settings.pause_min.saturating_mul(2_u32.saturating_pow(self.pauses));
+        self.state = State::Open { until: now + pause.min(settings.pause_max) };
+        self.pauses = self.pauses.saturating_add(1);
+    }
+
+    /// True while the member is left alone; none as long as nothing is known.
+    pub fn is_open(&self) -> Option<bool> {
+        match self.state {
+            State::New => None,
+            State::Closed => Some(false),
+            State::Open { .. } | State::Probing { .. } => Some(true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_that_fails_is_left_alone_longer_and_longer_and_one_probe_ends_it() {
+        let seconds = Duration::from_secs;
+        let settings = Settings {
+            failures_max: 3,
+            pause_min: seconds(1),
+            pause_max: seconds(3),
+            patience: seconds(1),
+            ..Settings::default()
+        };
+        let start = Instant::now();
+        let mut breaker = Breaker::default();
+        assert!(!breaker.note(false, start, &settings) && !breaker.note(false, start, &settings));
+        assert_eq!(breaker.pause(start, &settings), None);
+        assert!(breaker.note(false, start, &settings), "the third failure opens it");
+        assert!(!breaker.note(false, start, &settings), "latecomers change nothing");
+        assert_eq!(breaker.pause(start, &settings), Some(seconds(1)));
+        let later = start + seconds(1);
+        assert_eq!(breaker.pause(later, &settings), None, "one may probe");
+        assert_eq!(breaker.pause(later, &settings), Some(seconds(1)), "and nobody else");
+        assert!(!breaker.note(false, later, &settings));
+        assert_eq!(breaker.retry(later, &settings), seconds(2));
+        let later = later + seconds(2);
+        assert_eq!(breaker.pause(later, &settings), None);
+        breaker.note(false, later, &settings);
+        assert_eq!(breaker.retry(later, &settings), seconds(3), "no longer than the longest");
+        let later = later + seconds(3);
+        assert_eq!(breaker.pause(later, &settings), None);
+        assert!(breaker.note(true, later, &settings), "an answer closes it");
+        assert_eq!((breaker.pause(later, &settings), breaker.is_open()), (None, Some(false)));
+    }
+}

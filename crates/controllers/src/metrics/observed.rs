@@ -1,0 +1,75 @@
+//! Gauges that are read when they are asked for: the queues, and the clusters as the view knows them.
+
+use std::fmt::Write as _;
+
+use api::Cluster;
+use api::cluster::READY;
+use api::{ConditionStatus, quantity::ResourceList};
+use decide::conditions;
+use decide::quantity::Amount;
+
+use super::families::{
+    CLUSTER_GAUGES, EVICTION_QUEUE_DEPTH, Family, WORKQUEUE_ADDS, WORKQUEUE_DELAYED, WORKQUEUE_DEPTH,
+    WORKQUEUE_RETRIES, WORKQUEUE_WORKING,
+};
+use super::head;
+use crate::ctx::Ctx;
+use crate::runtime::QueueStats;
+
+/// The state of every queue.
+pub fn queues(ctx: &Ctx, text: &mut String) {
+    let stats = ctx.queue_stats();
+    let mut gauge = |family: Family, value: fn(&QueueStats) -> u64| {
+        head(text, &family);
+        for (name, stats) in &stats {
+            let _ = writeln!(text, "{}{{name=\"{name}\"}} {}", family.name, value(stats));
+        }
+    };
+    gauge(WORKQUEUE_DEPTH, |stats| stats.depth as u64);
+    gauge(WORKQUEUE_DELAYED, |stats| stats.delayed as u64);
+    gauge(WORKQUEUE_WORKING, |stats| stats.working as u64);
+    gauge(WORKQUEUE_ADDS, |stats| stats.adds);
+    gauge(WORKQUEUE_RETRIES, |stats| stats.retries);
+    head(text, &EVICTION_QUEUE_DEPTH);
+    let depth = ctx.queues.failover.stats().depth;
+    let _ = writeln!(text, "{}{{name=\"failover\"}} {depth}", EVICTION_QUEUE_DEPTH.name);
+}
+
+/// The state of every cluster.
+pub fn clusters(ctx: &Ctx, text: &mut String) {
+    let clusters = ctx.view.world().clusters.clone();
+    for (index, family) in CLUSTER_GAUGES.iter().enumerate() {
+        head(text, family);
+        for cluster in clusters.iter() {
+            if let Some(value) = values(cluster)[index] {
+                let name = &cluster.metadata.name;
+                let _ = writeln!(text, "{}{{member_cluster=\"{name}\"}} {value}", family.name);
+            }
+        }
+    }
+}
+
+/// In the order of [`CLUSTER_GAUGES`]; none for what is not known yet.
+fn values(cluster: &Cluster) -> [Option<f64>; 9] {
+    let status = &cluster.status;
+    let ready = conditions::status(&status.conditions, READY) == Some(ConditionStatus::True);
+    let nodes = status.node_summary.as_ref();
+    let resources = status.resource_summary.as_ref();
+    let of = |list: Option<&ResourceList>, name: &str| {
+        let amount = Amount::of(list?.get(name)?)?;
+        // The precision of a float is enough for a graph.
+        Some(amount.milli_units() as f64 / 1000.0)
+    };
+    let (can, has) = (resources.map(|all| &all.allocatable), resources.map(|all| &all.allocated));
+    [
+        Some(if ready { 1.0 } else { 0.0 }),
+        nodes.map(|nodes| nodes.total_num.into()),
+        nodes.map(|nodes| nodes.ready_num.into()),
+        of(can, "memory"),
+        of(can, "cpu"),
+        of(can, "pods"),
+        of(has, "memory"),
+        of(has, "cpu"),
+        of(has, "pods"),
+    ]
+}

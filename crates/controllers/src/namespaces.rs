@@ -1,0 +1,61 @@
+//! Every namespace goes to every member, so that what users place there finds it. Writes Works, like any
+//! other controller; execution delivers them. The end of a namespace is the end of its Works, which it owns.
+
+use api::{OverridePolicy, Work, names};
+use decide::TemplateKey;
+use decide::works::{Sources, namespace_works};
+
+use crate::binding::write_work;
+use crate::ctx::{self, Ctx};
+use crate::rest::Error;
+use crate::runtime::{Next, Priority};
+
+/// The key of a namespace as a template.
+pub fn template_key(name: &str) -> TemplateKey {
+    TemplateKey {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        namespace: String::new(),
+        name: name.to_owned(),
+    }
+}
+
+/// Looks at all namespaces again.
+pub fn look_at_all(ctx: &Ctx) {
+    let world = ctx.view.world();
+    for namespace in world.templates.in_namespace("v1", "Namespace", "") {
+        ctx.queues.namespaces.add(namespace.key.name.clone(), Priority::Resync);
+    }
+}
+
+/// Brings the Works of one namespace in line.
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
+    let (namespace, overrides, clusters) = {
+        let world = ctx.view.world();
+        let Some(namespace) = world.templates.get(&template_key(name)).cloned() else {
+            return Ok(Next::Wait);
+        };
+        let concerned = world.overrides.iter().filter(|(key, _)| key.namespace.is_empty());
+        let overrides: Vec<OverridePolicy> =
+            concerned.map(|(_, policy)| OverridePolicy::clone(policy)).collect();
+        (namespace, overrides, world.clusters.clone())
+    };
+    if !decide::works::is_synced(&namespace) {
+        return Ok(Next::Wait);
+    }
+    let work_name = names::work_name("Namespace", name, "");
+    let mut existing = Vec::new();
+    for cluster in clusters.iter() {
+        let path = ctx::works(&cluster.metadata.name).object(&work_name);
+        existing.extend(ctx.control.get::<Work>(&path).await?);
+    }
+    let sources = Sources { template: None, overrides: &overrides, clusters: &clusters, existing: &existing };
+    let mut failed = None;
+    for (cluster, work) in &namespace_works(&namespace, sources) {
+        // A cluster whose execution namespace is not there yet must not keep the others waiting.
+        if let Err(error) = write_work(ctx, cluster, work, &existing).await {
+            failed = Some(error);
+        }
+    }
+    failed.map_or(Ok(Next::Wait), Err)
+}

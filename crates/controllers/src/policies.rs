@@ -1,0 +1,43 @@
+//! A policy that is being deleted is let go once no template carries its claim.
+
+use api::kinds;
+use decide::PolicyKey;
+use serde_json::json;
+
+use crate::ctx::Ctx;
+use crate::rest::{Collection, Error};
+use crate::runtime::Next;
+use std::time::Duration;
+
+/// How soon a policy that is still claimed is looked at again.
+const STILL_CLAIMED: Duration = Duration::from_millis(50);
+
+/// Releases one policy if it may go.
+pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Next, Error> {
+    let claimed = {
+        let world = ctx.view.world();
+        let Some(policy) = world.policies.get(key).filter(|policy| policy.deleting) else {
+            return Ok(Next::Wait);
+        };
+        world.templates.claimed(policy.id()).next().is_some()
+    };
+    if claimed {
+        return Ok(Next::After(STILL_CLAIMED));
+    }
+    let kind = match key.namespace.as_str() {
+        "" => &kinds::CLUSTER_PROPAGATION_POLICY,
+        _ => &kinds::PROPAGATION_POLICY,
+    };
+    let path = Collection::of(kind, &key.namespace).object(&key.name);
+    let Some(policy) = ctx.control.get::<api::PropagationPolicy>(&path).await? else { return Ok(Next::Wait) };
+    let own = [api::finalizers::PROPAGATION_POLICY, api::finalizers::CLUSTER_PROPAGATION_POLICY];
+    let finalizers: Vec<&String> =
+        policy.metadata.finalizers.iter().filter(|one| !own.contains(&one.as_str())).collect();
+    let patch = json!({
+        "metadata": { "resourceVersion": policy.metadata.resource_version, "finalizers": finalizers },
+    });
+    match ctx.control.merge(&path, &patch).await {
+        Err(Error::NotFound { .. }) | Ok(_) => Ok(Next::Wait),
+        Err(error) => Err(error),
+    }
+}

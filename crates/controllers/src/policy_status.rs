@@ -1,0 +1,140 @@
+//! How do the templates of a policy fare? Keeps a sum per policy, moved by what changes, so that a status costs
+//! what changed and not what exists; writes when things are quiet for a moment, and only what is new.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use api::propagation::TemplateCounts;
+use api::{PolicyStatus, PropagationPolicy, kinds};
+use decide::claim::claim_on;
+use decide::policy_status::standing;
+use decide::{PolicyKey, Template, TemplateKey, World};
+use serde_json::json;
+
+use crate::ctx::Ctx;
+use crate::rest::{Collection, Error};
+use crate::runtime::Next;
+
+/// How long news is gathered before a status is written.
+const GATHER: Duration = Duration::from_millis(250);
+
+/// What each template adds to whom, and the sums. Clones share it.
+#[derive(Clone, Default)]
+pub struct Tally(Arc<Mutex<Sums>>);
+
+#[derive(Default)]
+struct Sums {
+    shares: BTreeMap<TemplateKey, Share>,
+    /// By policy.
+    counts: BTreeMap<PolicyKey, TemplateCounts>,
+    /// Templates that were taken from a policy, by its uid.
+    lost: BTreeMap<String, i32>,
+}
+
+/// What one template adds.
+#[derive(Clone, Default, PartialEq)]
+struct Share {
+    claimed_by: Option<(PolicyKey, TemplateCounts)>,
+    taken_from: Option<String>,
+}
+
+impl Sums {
+    fn add(&mut self, share: &Share, sign: i32) {
+        if let Some((policy, one)) = &share.claimed_by {
+            let sum = self.counts.entry(policy.clone()).or_default();
+            sum.claimed += sign * one.claimed;
+            sum.up_to_date += sign * one.up_to_date;
+            sum.pending_activation += sign * one.pending_activation;
+            sum.suspended += sign * one.suspended;
+            sum.preempted_from += sign * one.preempted_from;
+            if sum.claimed == 0 {
+                self.counts.remove(policy);
+            }
+        }
+        if let Some(uid) = &share.taken_from {
+            let sum = self.lost.entry(uid.clone()).or_default();
+            *sum += sign;
+            if *sum == 0 {
+                self.lost.remove(uid);
+            }
+        }
+    }
+}
+
+/// Counts everything once, before anybody works: a half-counted sum must never be written.
+pub fn count_all(ctx: &Ctx) {
+    let keys: Vec<TemplateKey> = ctx.view.world().templates.iter().map(|one| one.key.clone()).collect();
+    keys.iter().for_each(|key| touched(ctx, key));
+    let policies: Vec<PolicyKey> = ctx.view.world().policies.iter().map(|one| one.key.clone()).collect();
+    policies.into_iter().for_each(|key| look_later(ctx, key));
+}
+
+/// Looks at a policy's status once things are quiet.
+pub fn look_later(ctx: &Ctx, key: PolicyKey) {
+    ctx.queues.policy_status.add_after(key, GATHER);
+}
+
+/// Takes a template as it is now into account; called after it was looked at.
+pub fn touched(ctx: &Ctx, key: &TemplateKey) {
+    let world = ctx.view.world();
+    let share = world.templates.get(key).map(|template| share(template, &world)).unwrap_or_default();
+    let mut sums = ctx.tally.0.lock().expect("no one panics while holding it");
+    let before = sums.shares.get(key).cloned().unwrap_or_default();
+    if before == share {
+        return;
+    }
+    sums.add(&before, -1);
+    sums.add(&share, 1);
+    for one in [&before, &share] {
+        let loser = one.taken_from.as_ref().and_then(|uid| world.policies.iter().find(|one| one.uid == *uid));
+        let owner = one.claimed_by.as_ref().map(|(policy, _)| policy);
+        for policy in loser.map(|policy| &policy.key).into_iter().chain(owner) {
+            look_later(ctx, policy.clone());
+        }
+    }
+    match share == Share::default() {
+        true => drop(sums.shares.remove(key)),
+        false => drop(sums.shares.insert(key.clone(), share)),
+    }
+}
+
+fn share(template: &Template, world: &World) -> Share {
+    let mark = claim_on(&template.labels, &template.annotations);
+    let policy = mark.and_then(|mark| world.policies.get(&mark.policy).filter(|policy| mark.is_of(policy)));
+    let binding = world.bindings.get(&template.key.binding()).map(AsRef::as_ref);
+    let taken_from = template.claim_record().map(|record| record.taken_from).filter(|uid| !uid.is_empty());
+    Share {
+        claimed_by: policy.map(|policy| (policy.key.clone(), standing(template, binding, policy))),
+        taken_from,
+    }
+}
+
+/// Writes the status of one policy, if it is news.
+pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Next, Error> {
+    let Some(policy) = ctx.view.world().policies.get(key).cloned() else { return Ok(Next::Wait) };
+    let templates = {
+        let sums = ctx.tally.0.lock().expect("no one panics while holding it");
+        let counts = sums.counts.get(key).copied().unwrap_or_default();
+        TemplateCounts { preempted_by: sums.lost.get(&policy.uid).copied().unwrap_or(0), ..counts }
+    };
+    let kind = match key.namespace.as_str() {
+        "" => &kinds::CLUSTER_PROPAGATION_POLICY,
+        _ => &kinds::PROPAGATION_POLICY,
+    };
+    let path = Collection::of(kind, &key.namespace).object(&key.name);
+    let found = ctx.control.get::<PropagationPolicy>(&path).await?;
+    // A namesake that the view does not know yet is counted when it does.
+    let Some(found) = found.filter(|found| found.metadata.uid == policy.uid) else { return Ok(Next::Wait) };
+    let status = PolicyStatus {
+        observed_generation: policy.generation,
+        templates: Some(templates),
+        conditions: found.status.conditions.clone(),
+    };
+    if status != found.status {
+        let version = &found.metadata.resource_version;
+        let patch = json!({ "metadata": { "resourceVersion": version }, "status": status });
+        ctx.control.merge(&format!("{path}/status"), &patch).await?;
+    }
+    Ok(Next::Wait)
+}

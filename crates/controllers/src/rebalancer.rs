@@ -1,0 +1,50 @@
+//! Asks for a fresh placement of chosen workloads, once, and deletes itself when its time is over. What is asked
+//! and what the status says is `decide::rebalance`'s answer.
+
+use std::time::Duration;
+
+use api::{Time, WorkloadRebalancer, kinds};
+use decide::BindingKey;
+use decide::rebalance::{Rebalance, rebalance};
+use serde_json::json;
+
+use crate::ctx::{Ctx, bindings};
+use crate::rest::{Collection, Error};
+use crate::runtime::Next;
+
+/// Brings one rebalancer forward.
+///
+/// The bindings are asked before the status says so: after a crash in between they are asked again with the
+/// same date, which is no write.
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
+    let path = Collection::of(&kinds::WORKLOAD_REBALANCER, "").object(name);
+    let Some(rebalancer) = ctx.control.get::<WorkloadRebalancer>(&path).await? else {
+        return Ok(Next::Wait);
+    };
+    let now = (ctx.now)();
+    let Rebalance { asked, status, goes_at } = {
+        let world = ctx.view.world();
+        rebalance(&rebalancer, |key| world.bindings.get(key).map(AsRef::as_ref), now)
+    };
+    for (binding, since) in &asked {
+        ask(ctx, binding, *since).await?;
+    }
+    let metadata = &rebalancer.metadata;
+    if status != rebalancer.status {
+        let patch = json!({ "metadata": { "resourceVersion": metadata.resource_version }, "status": status });
+        ctx.control.merge(&format!("{path}/status"), &patch).await?;
+    }
+    let Some(goes_at) = goes_at else { return Ok(Next::Wait) };
+    let left = Duration::try_from(goes_at.timestamp().duration_since(now)).unwrap_or_default();
+    if !left.is_zero() {
+        return Ok(Next::After(left));
+    }
+    ctx.control.delete(&path, Some(&metadata.uid)).await?;
+    Ok(Next::Wait)
+}
+
+/// A binding that went meanwhile is no failure: the next look says so in the status.
+async fn ask(ctx: &Ctx, key: &BindingKey, since: Time) -> Result<(), Error> {
+    let patch = json!({ "spec": { "rescheduleTriggeredAt": since } });
+    ctx.control.merge(&bindings(key).object(&key.name), &patch).await.map(drop)
+}

@@ -1,0 +1,216 @@
+//! Requests to one cluster, through `kube::Client` and nothing else: the same in this process and over the
+//! network. Objects go in and out as whatever serialises; who they are is in the path.
+
+use std::fmt;
+
+use http::{Method, Request, header};
+use kube::Client;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// The field manager of every write that Longshore makes.
+pub const MANAGER: &str = "longshore";
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Somebody else changed the object, or was first to create it: look again.
+    #[error("{action}: {message}")]
+    Conflict {
+        /// What was tried, on what.
+        action: String,
+        /// What the server said.
+        message: String,
+    },
+    /// There is no such object.
+    #[error("{action}: not found")]
+    NotFound {
+        /// What was tried, on what.
+        action: String,
+    },
+    /// The server refused it.
+    #[error("{action}: {message}")]
+    Refused {
+        /// What was tried, on what.
+        action: String,
+        /// The HTTP status.
+        code: u16,
+        /// What the server said.
+        message: String,
+    },
+    /// The server could not be reached, or broke off.
+    #[error("{action}: {source}")]
+    Unreachable {
+        /// What was tried, on what.
+        action: String,
+        /// What the client said.
+        source: Box<kube::Error>,
+    },
+    /// The server took too long.
+    #[error("{action}: time-out")]
+    TimedOut {
+        /// What was tried, on what.
+        action: String,
+    },
+}
+
+impl Error {
+    /// True when the server as a whole is in trouble, not this one request.
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Error::Unreachable { .. } | Error::TimedOut { .. } => true,
+            Error::Refused { code, .. } => matches!(code, 502..=504),
+            Error::Conflict { .. } | Error::NotFound { .. } => false,
+        }
+    }
+}
+
+/// The path of a collection; its objects are one segment below.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Collection(String);
+
+impl Collection {
+    /// The collection of a resource; an empty namespace is the cluster, or all namespaces.
+    pub fn new(api_version: &str, plural: &str, namespace: &str) -> Self {
+        let root = if api_version.contains('/') { "/apis" } else { "/api" };
+        Self(match namespace {
+            "" => format!("{root}/{api_version}/{plural}"),
+            namespace => format!("{root}/{api_version}/namespaces/{namespace}/{plural}"),
+        })
+    }
+
+    /// The collection of one of Karmada's kinds.
+    pub fn of(kind: &api::kinds::Kind, namespace: &str) -> Self {
+        Self::new(&kind.api_version(), kind.plural, namespace)
+    }
+
+    /// The path of one object.
+    pub fn object(&self, name: &str) -> String {
+        format!("{}/{name}", self.0)
+    }
+}
+
+impl fmt::Display for Collection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// One cluster, as a place to send requests to. Clones share the connection.
+#[derive(Clone)]
+pub struct Rest {
+    client: Client,
+}
+
+impl Rest {
+    /// Speaks through this client.
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// The client, for streams.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// One object, none if it is not there.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Error> {
+        match self.send(Method::GET, path, "", None::<&()>).await {
+            Ok(object) => Ok(Some(object)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A document that has to be there.
+    pub async fn fetch<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        self.send(Method::GET, path, "", None::<&()>).await
+    }
+
+    /// Asks for something whose answer is plain text.
+    pub async fn fetch_text(&self, path: &str) -> Result<String, Error> {
+        let action = || format!("get {path}");
+        let request = Request::builder().uri(path).body(Vec::new()).map_err(|error| Error::Refused {
+            action: action(),
+            code: 400,
+            message: error.to_string(),
+        })?;
+        self.client.request_text(request).await.map_err(|error| failure(action(), error))
+    }
+
+    /// Creates an object.
+    pub async fn create(&self, collection: &Collection, object: &impl Serialize) -> Result<Value, Error> {
+        let path = format!("{collection}?fieldManager={MANAGER}");
+        self.send(Method::POST, &path, "application/json", Some(object)).await
+    }
+
+    /// Replaces an object; its resourceVersion says which state was seen.
+    pub async fn replace(&self, path: &str, object: &impl Serialize) -> Result<Value, Error> {
+        let path = format!("{path}?fieldManager={MANAGER}");
+        self.send(Method::PUT, &path, "application/json", Some(object)).await
+    }
+
+    /// Merges a patch; a resourceVersion in its metadata says which state was seen.
+    pub async fn merge(&self, path: &str, patch: &Value) -> Result<Value, Error> {
+        let path = format!("{path}?fieldManager={MANAGER}");
+        self.send(Method::PATCH, &path, "application/merge-patch+json", Some(patch)).await
+    }
+
+    /// Server-side apply.
+    pub async fn apply(&self, path: &str, object: &impl Serialize, force: bool) -> Result<Value, Error> {
+        let path = format!("{path}?fieldManager={MANAGER}&force={force}");
+        self.send(Method::PATCH, &path, "application/apply-patch+yaml", Some(object)).await
+    }
+
+    /// Deletes an object with background propagation; one that is gone is fine. `uid` guards namesakes.
+    pub async fn delete(&self, path: &str, uid: Option<&str>) -> Result<(), Error> {
+        let mut options =
+            json!({ "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background" });
+        if let Some(uid) = uid {
+            options["preconditions"] = json!({ "uid": uid });
+        }
+        let deleted: Result<Value, Error> =
+            self.send(Method::DELETE, path, "application/json", Some(&options)).await;
+        match deleted {
+            Err(Error::NotFound { .. }) | Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<T, Error> {
+        let action =
+            || format!("{} {}", method.as_str().to_ascii_lowercase(), path.split('?').next().unwrap_or(path));
+        let bytes = match body {
+            Some(body) => serde_json::to_vec(body).expect("our objects always serialise"),
+            None => Vec::new(),
+        };
+        let mut request = Request::builder().method(method.clone()).uri(path);
+        if !content.is_empty() {
+            request = request.header(header::CONTENT_TYPE, content);
+        }
+        let request = request.body(bytes).map_err(|error| Error::Refused {
+            action: action(),
+            code: 400,
+            message: error.to_string(),
+        })?;
+        self.client.request(request).await.map_err(|error| failure(action(), error))
+    }
+}
+
+fn failure(action: String, error: kube::Error) -> Error {
+    match error {
+        kube::Error::Api(status) => match status.code {
+            404 => Error::NotFound { action },
+            409 => Error::Conflict { action, message: status.message },
+            code => Error::Refused { action, code, message: status.message },
+        },
+        source => Error::Unreachable { action, source: Box::new(source) },
+    }
+}

@@ -1,0 +1,366 @@
+//! Puts everything together: watches feed the view, the view's changes feed the queues, and each queue has
+//! its controller. The only file that spawns tasks besides `runtime`.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use api::{Binding, ObjectMeta, kinds, names};
+use decide::PolicyKey;
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::ctx::Ctx;
+use crate::discovery::TemplateKind;
+use crate::rest::Collection;
+use crate::runtime::{Priority, Seen, reflect, run};
+use crate::view::{WorkKey, binding_key, template_key};
+use crate::{
+    binding, binding_status, cluster, cluster_status, dependencies, detector, namespaces, policies,
+    policy_status, scheduler, tell, work_status,
+};
+
+mod kinds_of_templates;
+mod members;
+mod policy_side;
+
+/// Workers per controller.
+const WORKERS: usize = 8;
+/// How long tasks may take to end.
+const SHUT_DOWN_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Running controllers.
+pub struct Controllers {
+    stop: CancellationToken,
+    tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+impl Controllers {
+    /// Stops every task and waits for it.
+    pub async fn shut_down(self) {
+        self.stop.cancel();
+        let tasks = std::mem::take(&mut *self.tasks.lock().expect("no one panics while holding it"));
+        let patience = tokio::time::Instant::now() + SHUT_DOWN_PATIENCE;
+        for mut task in tasks {
+            // A task that panicked has said so already. One that hangs on a member is given up, as a crash would.
+            if tokio::time::timeout_at(patience, &mut task).await.is_err() {
+                task.abort();
+                let _ = task.await;
+            }
+        }
+    }
+}
+
+/// What all the tasks that are being started share.
+#[derive(Clone)]
+struct Starter {
+    ctx: Ctx,
+    stop: CancellationToken,
+    tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
+    /// How many first lists are still missing; nobody acts before it is none.
+    cold: Arc<watch::Sender<usize>>,
+    /// Kinds that are followed, and what stops that.
+    known: Arc<Mutex<BTreeMap<TemplateKind, CancellationToken>>>,
+    /// Told when a definition changed.
+    definitions: Arc<Notify>,
+    /// What runs per member.
+    members: Arc<Mutex<BTreeMap<String, members::Running>>>,
+}
+
+/// Starts every controller.
+pub fn start(ctx: Ctx) -> Controllers {
+    let stop = CancellationToken::new();
+    let tasks = Arc::new(Mutex::new(Vec::new()));
+    let starter = Starter {
+        ctx,
+        stop: stop.clone(),
+        tasks: tasks.clone(),
+        // Discovery itself counts as one.
+        cold: Arc::new(watch::Sender::new(1)),
+        known: Arc::default(),
+        definitions: Arc::default(),
+        members: Arc::default(),
+    };
+    starter.watch_control_plane();
+    starter.watch_policy_side();
+    starter.spawn(starter.clone().discover());
+    starter.spawn(starter.clone().work_when_warm());
+    Controllers { stop, tasks }
+}
+
+impl Starter {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().expect("no one panics while holding it");
+        tasks.retain(|task| !task.is_finished());
+        tasks.push(tokio::spawn(task));
+    }
+
+    /// Follows a collection of the control plane.
+    fn follow(&self, collection: Collection, kind: (&str, &str), sink: impl FnMut(Seen) + Send + 'static) {
+        self.follow_until(self.stop.clone(), collection, kind, sink);
+    }
+
+    /// The same, until `stop`; a collection that is left before it was complete no longer keeps anybody.
+    fn follow_until(
+        &self,
+        stop: CancellationToken,
+        collection: Collection,
+        kind: (&str, &str),
+        mut sink: impl FnMut(Seen) + Send + 'static,
+    ) {
+        self.cold.send_modify(|cold| *cold += 1);
+        let complete = Arc::new(AtomicBool::new(false));
+        let cold = self.cold.clone();
+        let warmed = move |complete: &AtomicBool| {
+            if !complete.swap(true, Ordering::AcqRel) {
+                cold.send_modify(|cold| *cold -= 1);
+            }
+        };
+        let fill = (kind.0.to_owned(), kind.1.to_owned());
+        let rest = self.ctx.control.clone();
+        self.spawn(async move {
+            let tell = |seen| match seen {
+                Seen::Complete => warmed(&complete),
+                seen => sink(seen),
+            };
+            reflect(rest, collection, fill, "", stop, tell).await;
+            warmed(&complete);
+        });
+    }
+
+    fn watch_control_plane(&self) {
+        for kind in [&kinds::PROPAGATION_POLICY, &kinds::CLUSTER_PROPAGATION_POLICY] {
+            self.follow_policies(kind);
+        }
+        let others = [
+            &kinds::OVERRIDE_POLICY,
+            &kinds::CLUSTER_OVERRIDE_POLICY,
+            &kinds::ROLLOUT_POLICY,
+            &kinds::CLUSTER_ROLLOUT_POLICY,
+        ];
+        for kind in others {
+            self.follow_rules(kind);
+        }
+        for kind in [&kinds::RESOURCE_BINDING, &kinds::CLUSTER_RESOURCE_BINDING] {
+            self.follow_bindings(kind);
+        }
+        self.follow_works();
+        self.follow_clusters();
+    }
+
+    fn follow_policies(&self, kind: &'static kinds::Kind) {
+        let ctx = self.ctx.clone();
+        let api_version = kind.api_version();
+        self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| {
+            let (touched, namespace, name) = match seen {
+                // A status that we wrote ourselves must not bring up every template again.
+                Seen::Is(object) if policy_side::is_known(&ctx, kind, &object) => return,
+                Seen::Is(object) => {
+                    let (namespace, name) = place(&object);
+                    (ctx.view.put(*object), namespace, name)
+                }
+                Seen::Gone(namespace, name) => {
+                    (ctx.view.remove(&api_version, kind.kind, &namespace, &name), namespace, name)
+                }
+                Seen::Complete => return,
+            };
+            ctx.queues.look_at(touched, Priority::Resync);
+            let key = PolicyKey { namespace, name };
+            policy_status::look_later(&ctx, key.clone());
+            ctx.queues.policies.add(key, Priority::User);
+        });
+    }
+
+    /// Override and rollout policies: what they touch is looked at, and the Works of it too.
+    fn follow_rules(&self, kind: &'static kinds::Kind) {
+        let ctx = self.ctx.clone();
+        let api_version = kind.api_version();
+        self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| {
+            let touched = match seen {
+                Seen::Is(object) => ctx.view.put(*object),
+                Seen::Gone(namespace, name) => ctx.view.remove(&api_version, kind.kind, &namespace, &name),
+                Seen::Complete => return,
+            };
+            if kind.kind == kinds::CLUSTER_OVERRIDE_POLICY.kind {
+                namespaces::look_at_all(&ctx);
+            }
+            touched.iter().for_each(|key| ctx.queues.works.add(key.binding(), Priority::Resync));
+            ctx.queues.look_at(touched, Priority::Resync);
+        });
+    }
+
+    fn follow_bindings(&self, kind: &'static kinds::Kind) {
+        let ctx = self.ctx.clone();
+        self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| match seen {
+            Seen::Is(object) => {
+                let Ok(binding) = serde_json::from_value::<Binding>(*object) else { return };
+                let key = binding_key(&binding.metadata);
+                ctx.queues.templates.add(template_key(&binding), Priority::User);
+                let before = ctx.view.put_binding(key.clone(), binding);
+                dependencies::moved(&ctx, before.as_deref(), ctx.view.binding(&key).as_deref());
+                ctx.queues.look_at_binding(&key, Priority::User);
+            }
+            Seen::Gone(namespace, name) => {
+                let key = decide::BindingKey { namespace, name };
+                if let Some(binding) = ctx.view.remove_binding(&key) {
+                    dependencies::moved(&ctx, Some(&binding), None);
+                    ctx.queues.templates.add(template_key(&binding), Priority::User);
+                }
+            }
+            Seen::Complete => {}
+        });
+    }
+
+    fn follow_works(&self) {
+        let ctx = self.ctx.clone();
+        let starter = self.clone();
+        let kind = &kinds::WORK;
+        self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| match seen {
+            Seen::Is(object) => {
+                let Ok(metadata) = serde_json::from_value::<ObjectMeta>(object["metadata"].clone()) else {
+                    return;
+                };
+                let Some(key) = work_key(&metadata) else { return };
+                starter.start_member(&key.cluster, work_status::kinds_of(&object));
+                let changed = ctx.view.put_work(key.clone(), &metadata);
+                if changed {
+                    ctx.queues.execution.add(key, Priority::User);
+                }
+                if let Some(binding) = binding_of_work(&metadata) {
+                    ctx.queues.statuses.add(binding.clone(), Priority::User);
+                    if changed {
+                        ctx.queues.works.add(binding, Priority::Resync);
+                    }
+                }
+            }
+            Seen::Gone(namespace, name) => {
+                let Some(cluster) = names::cluster_of_execution_namespace(&namespace) else { return };
+                let key = WorkKey { cluster: cluster.to_owned(), name };
+                match ctx.view.binding_of(&key) {
+                    Some(binding) => ctx.queues.look_at_binding(&binding, Priority::User),
+                    // It may have been a namespace's, which nothing else brings back.
+                    None if ctx.view.is_unbound(&key) => namespaces::look_at_all(&ctx),
+                    None => {}
+                }
+                ctx.view.remove_work(&key);
+                ctx.queues.execution.add(key, Priority::Resync);
+            }
+            Seen::Complete => {}
+        });
+    }
+
+    fn follow_clusters(&self) {
+        let ctx = self.ctx.clone();
+        let starter = self.clone();
+        let kind = &kinds::CLUSTER;
+        let api_version = kind.api_version();
+        self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| {
+            let name = match seen {
+                Seen::Is(object) => {
+                    let (_, name) = place(&object);
+                    ctx.queues.taints.add(name.clone(), Priority::User);
+                    let before = ctx.view.cluster(&name).map(|cluster| cluster_facts(&cluster));
+                    ctx.view.put(*object);
+                    let after = ctx.view.cluster(&name).map(|cluster| cluster_facts(&cluster));
+                    if before == after {
+                        return;
+                    }
+                    starter.start_member(&name, Vec::new());
+                    name
+                }
+                Seen::Gone(_, name) => {
+                    ctx.view.remove(&api_version, kind.kind, "", &name);
+                    starter.stop_member(&name);
+                    name
+                }
+                Seen::Complete => return,
+            };
+            for key in ctx.view.binding_keys() {
+                ctx.queues.failover.add(key.clone(), Priority::Resync);
+                ctx.queues.placements.add(key, Priority::Resync);
+            }
+            ctx.view
+                .works_in(&name)
+                .into_iter()
+                .for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
+            namespaces::look_at_all(&ctx);
+            ctx.queues.clusters.add(name.clone(), Priority::User);
+            ctx.queues.cluster_status.add(name, Priority::User);
+        });
+    }
+
+    /// Waits until everything has been listed once; false if it is too late for that.
+    async fn warm(&self, stop: &CancellationToken) -> bool {
+        let mut cold = self.cold.subscribe();
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => false,
+            warm = cold.wait_for(|cold| *cold == 0) => warm.is_ok(),
+        }
+    }
+
+    /// Lets the controllers work as soon as nothing is missing.
+    async fn work_when_warm(self) {
+        if !self.warm(&self.stop).await {
+            return;
+        }
+        let ctx = &self.ctx;
+        policy_status::count_all(ctx);
+        let stop = &self.stop;
+        let queues = &ctx.queues;
+        let mut workers = Vec::new();
+        macro_rules! controller {
+            ($module:ident, $queue:expr, $workers:expr) => {{
+                let ctx = ctx.clone();
+                workers.extend(run(stringify!($module), &$queue, $workers, stop, move |key| {
+                    let ctx = ctx.clone();
+                    async move { $module::reconcile(&ctx, &key).await }
+                }));
+            }};
+        }
+        controller!(detector, queues.templates, WORKERS);
+        controller!(scheduler, queues.placements, 1);
+        controller!(binding, queues.works, WORKERS);
+        controller!(binding_status, queues.statuses, WORKERS);
+        controller!(cluster, queues.clusters, 1);
+        controller!(cluster_status, queues.cluster_status, WORKERS);
+        controller!(policies, queues.policies, 1);
+        workers.extend(self.policy_side_workers());
+        controller!(namespaces, queues.namespaces, 1);
+        controller!(tell, queues.news, 2);
+        self.tasks.lock().expect("no one panics while holding it").extend(workers);
+    }
+}
+
+/// What of a cluster decisions depend on.
+fn cluster_facts(
+    cluster: &api::Cluster,
+) -> (i64, bool, std::collections::BTreeMap<String, String>, Option<api::ConditionStatus>) {
+    let metadata = &cluster.metadata;
+    let ready = decide::conditions::status(&cluster.status.conditions, api::cluster::READY);
+    (metadata.generation, metadata.deletion_timestamp.is_some(), metadata.labels.clone(), ready)
+}
+
+fn place(object: &Value) -> (String, String) {
+    let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
+    (text("namespace"), text("name"))
+}
+
+fn work_key(metadata: &ObjectMeta) -> Option<WorkKey> {
+    let cluster = names::cluster_of_execution_namespace(&metadata.namespace)?.to_owned();
+    Some(WorkKey { cluster, name: metadata.name.clone() })
+}
+
+/// The binding that a Work says it belongs to.
+fn binding_of_work(metadata: &ObjectMeta) -> Option<decide::BindingKey> {
+    use api::annotations;
+    let namespaced = metadata.annotation(annotations::RESOURCE_BINDING_NAME);
+    let (namespace, name) = match namespaced {
+        "" => ("", metadata.annotation(annotations::CLUSTER_RESOURCE_BINDING_NAME)),
+        name => (metadata.annotation(annotations::RESOURCE_BINDING_NAMESPACE), name),
+    };
+    (!name.is_empty()).then(|| decide::BindingKey { namespace: namespace.to_owned(), name: name.to_owned() })
+}

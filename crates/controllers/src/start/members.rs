@@ -1,0 +1,89 @@
+//! What runs for each member: workers that write to it and watches on the kinds that it received. They start
+//! when its Cluster or its first Work is seen, and end with the Cluster.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Starter, WORKERS};
+use crate::execution;
+use crate::runtime::run;
+use crate::view::Served;
+use crate::work_status::{self, Watched};
+
+/// How soon it is looked again whether a kind is served.
+const NOT_SERVED: Duration = Duration::from_secs(1);
+
+/// What runs for one member.
+pub(super) struct Running {
+    stop: CancellationToken,
+    watched: BTreeSet<(String, String)>,
+}
+
+impl Starter {
+    /// Starts what a member needs, if that does not run already, and watches these kinds in it.
+    pub(super) fn start_member(&self, cluster: &str, kinds: Vec<(String, String)>) {
+        let mut members = self.members.lock().expect("no one panics while holding it");
+        let running = members.entry(cluster.to_owned()).or_insert_with(|| {
+            let stop = self.stop.child_token();
+            self.spawn(self.clone().execute(cluster.to_owned(), stop.clone()));
+            Running { stop, watched: BTreeSet::new() }
+        });
+        for (api_version, kind) in kinds {
+            if running.watched.insert((api_version.clone(), kind.clone())) {
+                let watched = Watched { cluster: cluster.to_owned(), api_version, kind };
+                self.spawn(self.clone().watch(watched, running.stop.clone()));
+            }
+        }
+    }
+
+    /// Ends what runs for a member that has gone, and forgets it.
+    pub(super) fn stop_member(&self, cluster: &str) {
+        let running = self.members.lock().expect("no one panics while holding it").remove(cluster);
+        if let Some(running) = running {
+            running.stop.cancel();
+        }
+        self.ctx.queues.execution.remove(cluster);
+        self.ctx.members.forget(cluster);
+    }
+
+    /// The workers of one member. Each member has its own, so that a slow one delays nobody else.
+    async fn execute(self, cluster: String, stop: CancellationToken) {
+        if !self.warm(&stop).await {
+            return;
+        }
+        let ctx = self.ctx.clone();
+        let queue = ctx.queues.execution.of(&cluster);
+        let workers = run("execution", &queue, WORKERS, &stop, move |key| {
+            let ctx = ctx.clone();
+            async move { execution::reconcile(&ctx, &key).await }
+        });
+        self.tasks.lock().expect("no one panics while holding it").extend(workers);
+    }
+
+    async fn watch(self, watched: Watched, stop: CancellationToken) {
+        if !self.warm(&stop).await {
+            return;
+        }
+        let ready = async {
+            let rest = self.ctx.members.reachable(&watched.cluster).await;
+            (rest, self.served(&watched).await)
+        };
+        let (rest, served) = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            ready = ready => ready,
+        };
+        work_status::follow(self.ctx.clone(), watched, rest, served, stop).await;
+    }
+
+    async fn served(&self, watched: &Watched) -> Served {
+        loop {
+            if let Some(served) = self.ctx.view.served(&watched.api_version, &watched.kind) {
+                return served;
+            }
+            tokio::time::sleep(NOT_SERVED).await;
+        }
+    }
+}

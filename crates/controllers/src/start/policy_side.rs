@@ -1,0 +1,83 @@
+//! Starts what stands around the pipeline: dependencies, failover, taint policies, rebalancers, policy status and
+//! events.
+
+use api::{ClusterTaintPolicy, kinds};
+use decide::PolicyKey;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use super::{Starter, WORKERS, place};
+use crate::ctx::Ctx;
+use crate::rest::Collection;
+use crate::runtime::{Priority, Seen, run};
+use crate::{dependencies, events, failover, policy_status, rebalancer, taint_policies};
+
+impl Starter {
+    /// Follows what only these controllers look at.
+    pub(super) fn watch_policy_side(&self) {
+        self.follow_definitions();
+        self.follow_taint_policies();
+        self.follow_rebalancers();
+    }
+
+    fn follow_taint_policies(&self) {
+        let (ctx, kind) = (self.ctx.clone(), &kinds::CLUSTER_TAINT_POLICY);
+        self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| {
+            match seen {
+                Seen::Is(object) => match serde_json::from_value::<ClusterTaintPolicy>(*object) {
+                    Ok(policy) => ctx.view.put_taint_policy(policy),
+                    Err(error) => tracing::warn!(%error, "a ClusterTaintPolicy is left out of account"),
+                },
+                // Deleting a policy removes no taint, so nobody has to look.
+                Seen::Gone(_, name) => return ctx.view.remove_taint_policy(&name),
+                Seen::Complete => return,
+            }
+            let clusters = ctx.view.world().clusters.clone();
+            let names = clusters.iter().map(|cluster| cluster.metadata.name.clone());
+            names.for_each(|name| ctx.queues.taints.add(name, Priority::Resync));
+        });
+    }
+
+    fn follow_rebalancers(&self) {
+        let (ctx, kind) = (self.ctx.clone(), &kinds::WORKLOAD_REBALANCER);
+        self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| {
+            if let Seen::Is(object) = seen {
+                ctx.queues.rebalancers.add(place(&object).1, Priority::User);
+            }
+        });
+    }
+
+    /// Puts workers to these queues.
+    pub(super) fn policy_side_workers(&self) -> Vec<JoinHandle<()>> {
+        let queues = &self.ctx.queues;
+        let mut workers = Vec::new();
+        macro_rules! controller {
+            ($name:literal, $queue:expr, $workers:expr, $reconcile:path) => {{
+                let ctx = self.ctx.clone();
+                workers.extend(run($name, &$queue, $workers, &self.stop, move |key| {
+                    let ctx = ctx.clone();
+                    async move { $reconcile(&ctx, &key).await }
+                }));
+            }};
+        }
+        controller!("dependencies", queues.dependencies, WORKERS, dependencies::reconcile);
+        controller!("attachments", queues.attachments, WORKERS, dependencies::attach);
+        controller!("failover", queues.failover, 1, failover::reconcile);
+        controller!("taints", queues.taints, 1, taint_policies::reconcile);
+        controller!("rebalancer", queues.rebalancers, 1, rebalancer::reconcile);
+        controller!("policy-status", queues.policy_status, 1, policy_status::reconcile);
+        controller!("events", self.ctx.events.queue, 1, events::reconcile);
+        workers
+    }
+}
+
+/// Whether a policy says what it said before; its status may be new.
+pub(super) fn is_known(ctx: &Ctx, kind: &kinds::Kind, object: &Value) -> bool {
+    let (namespace, name) = place(object);
+    let Ok(read) = serde_json::from_value::<api::PropagationPolicy>(object.clone()) else { return false };
+    let now = decide::Policy::from(&api::PropagationPolicy { kind: kind.kind.to_owned(), ..read });
+    let world = ctx.view.world();
+    world.policies.get(&PolicyKey { namespace, name }).is_some_and(|known| {
+        known.mark() == now.mark() && known.deleting == now.deleting && known.id() == now.id()
+    })
+}

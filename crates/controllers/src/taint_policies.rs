@@ -1,0 +1,61 @@
+//! Which taints should a cluster have because of its conditions? ClusterTaintPolicies say so, `decide` reads them,
+//! and NoExecute taints are only ever set here or by a user (C8).
+
+use api::{Cluster, Taint, kinds};
+use decide::eviction::taints;
+use serde_json::json;
+
+use crate::ctx::Ctx;
+use crate::events::{Regarding, Tone};
+use crate::rest::{Collection, Error};
+use crate::runtime::Next;
+
+const COMPONENT: &str = "cluster-taint-policy-controller";
+
+/// Brings the taints of one cluster in line; without policies there is nothing to say, health taints are
+/// set where health is known.
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
+    let policies = ctx.view.taint_policies();
+    let cluster = ctx.view.cluster(name).filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
+    let Some(cluster) = cluster.filter(|_| ctx.switches.failover && !policies.is_empty()) else {
+        return Ok(Next::Wait);
+    };
+    let wanted = taints(&cluster, &policies, (ctx.now)());
+    if wanted == cluster.spec.taints {
+        return Ok(Next::Wait);
+    }
+    let patch = json!({
+        "metadata": { "resourceVersion": cluster.metadata.resource_version },
+        "spec": { "taints": wanted },
+    });
+    let written = ctx.control.merge(&Collection::of(&kinds::CLUSTER, "").object(name), &patch).await;
+    tell(ctx, &cluster, &wanted, written.as_ref().err());
+    written?;
+    Ok(Next::Wait)
+}
+
+fn tell(ctx: &Ctx, cluster: &Cluster, taints: &[Taint], error: Option<&Error>) {
+    let about = [Regarding::from(cluster)];
+    match error {
+        Some(error) => {
+            ctx.tell(about, COMPONENT, Tone::Warning, "TaintClusterFailed", &error.to_string());
+        }
+        None => {
+            let name = &cluster.metadata.name;
+            let message = format!("Update Cluster({name}) with taints({}) succeed", spoken(taints));
+            ctx.tell(about, COMPONENT, Tone::Normal, "TaintClusterSucceed", &message);
+        }
+    }
+}
+
+/// The list as Karmada prints it.
+fn spoken(taints: &[Taint]) -> String {
+    let one = |taint: &Taint| match taint.value.as_str() {
+        "" => format!("{{Key:{},Effect:{}}}", taint.key, taint.effect),
+        value => format!("{{Key:{},Value:{value},Effect:{}}}", taint.key, taint.effect),
+    };
+    match taints {
+        [] => "cluster now does not have taints".to_owned(),
+        taints => taints.iter().map(one).collect::<Vec<_>>().join(","),
+    }
+}

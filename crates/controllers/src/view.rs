@@ -1,0 +1,317 @@
+//! What the controllers know of the control plane: one `decide::World`, kept current by watches, and the
+//! Works by the binding they belong to. Nobody acts before it is complete, so a cold view is never read as
+//! "absent".
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use api::labels::{CLUSTER_RESOURCE_BINDING_PERMANENT_ID, RESOURCE_BINDING_PERMANENT_ID};
+use api::{Binding, Cluster, ClusterTaintPolicy, ObjectMeta};
+use decide::world::Change;
+use decide::{BindingKey, Gates, Template, TemplateKey, World, dependencies};
+use serde_json::Value;
+
+mod needs;
+
+use needs::Needs;
+
+/// Which Work: the cluster it is for, and its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkKey {
+    /// The member.
+    pub cluster: String,
+    /// The Work's name in that member's execution namespace.
+    pub name: String,
+}
+
+/// What a kind is called in paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Served {
+    /// The plural name.
+    pub plural: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+}
+
+/// The view. Clones share it.
+#[derive(Clone, Default)]
+pub struct View {
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// Everything that decisions ask about. Held for moments, never across an await.
+    world: RwLock<World>,
+    /// Works by the permanent id of their binding, and the other way round. Never held together with `world`.
+    works: RwLock<WorkIndex>,
+    /// Kinds by apiVersion and kind.
+    served: RwLock<BTreeMap<(String, String), Served>>,
+    /// Who needs which template; taken after `world` where both are held.
+    needs: RwLock<Needs>,
+    /// ClusterTaintPolicies by name.
+    taint_policies: RwLock<BTreeMap<String, ClusterTaintPolicy>>,
+}
+
+#[derive(Default)]
+struct WorkIndex {
+    by_binding: BTreeMap<String, BTreeSet<WorkKey>>,
+    all: BTreeMap<WorkKey, SeenWork>,
+    /// Bindings by permanent id.
+    bindings: BTreeMap<String, BindingKey>,
+}
+
+/// What of a Work has to be known to tell its changes apart.
+struct SeenWork {
+    binding: String,
+    /// Changes with the spec, the deletion, the labels and the annotations; not with the status.
+    wanted: (i64, bool, u64),
+}
+
+impl View {
+    /// An empty view with these switches.
+    pub fn new(gates: Gates) -> Self {
+        let view = Self::default();
+        view.write().gates = gates;
+        view
+    }
+
+    /// The world as it is known now.
+    pub fn world(&self) -> RwLockReadGuard<'_, World> {
+        self.inner.world.read().expect("no one panics while holding it")
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, World> {
+        self.inner.world.write().expect("no one panics while holding it")
+    }
+
+    /// Takes in an object that decisions depend on; says which templates must be looked at.
+    pub fn put(&self, object: Value) -> BTreeSet<TemplateKey> {
+        self.write().apply(&Change::Put(Arc::new(object))).unwrap_or_else(|error| {
+            // An object that nobody can read was written by somebody else; it decides nothing.
+            tracing::warn!(%error, "an object is left out of account");
+            BTreeSet::new()
+        })
+    }
+
+    /// Forgets an object; says which templates must be looked at.
+    pub fn remove(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> BTreeSet<TemplateKey> {
+        let place = TemplateKey {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        let TemplateKey { api_version, kind, namespace, name } = place.clone();
+        let mut world = self.write();
+        // A template takes its binding along, but only the binding's own watch says when it is gone: until
+        // then it has finalizers that somebody must see.
+        let place = place.binding();
+        let kept = world.bindings.get(&place).cloned();
+        let touched = world.apply(&Change::Delete { api_version, kind, namespace, name }).unwrap_or_default();
+        if let Some(binding) = kept {
+            Arc::make_mut(&mut world.bindings).entry(place).or_insert(binding);
+        }
+        touched
+    }
+
+    /// Takes in a binding.
+    pub fn put_binding(&self, key: BindingKey, binding: Binding) -> Option<Arc<Binding>> {
+        let needs = dependencies::noted(&binding);
+        self.inner.needs.write().expect("no one panics while holding it").put(&key, needs);
+        let id = binding_id(&binding.metadata);
+        if !id.is_empty() {
+            self.works_mut().bindings.insert(id.to_owned(), key.clone());
+        }
+        Arc::make_mut(&mut self.write().bindings).insert(key, Arc::new(binding))
+    }
+
+    /// Forgets a binding.
+    pub fn remove_binding(&self, key: &BindingKey) -> Option<Arc<Binding>> {
+        self.inner.needs.write().expect("no one panics while holding it").put(key, Vec::new());
+        let binding = Arc::make_mut(&mut self.write().bindings).remove(key)?;
+        let id = binding_id(&binding.metadata);
+        let mut works = self.works_mut();
+        if works.bindings.get(id) == Some(key) {
+            works.bindings.remove(id);
+        }
+        Some(binding)
+    }
+
+    /// The bindings that say they need a template.
+    pub fn who_needs(&self, template: &Template) -> BTreeSet<BindingKey> {
+        self.inner.needs.read().expect("no one panics while holding it").who(template)
+    }
+
+    /// Takes in a ClusterTaintPolicy.
+    pub fn put_taint_policy(&self, policy: ClusterTaintPolicy) {
+        let mut policies = self.inner.taint_policies.write().expect("no one panics while holding it");
+        policies.insert(policy.metadata.name.clone(), policy);
+    }
+
+    /// Forgets a ClusterTaintPolicy.
+    pub fn remove_taint_policy(&self, name: &str) {
+        self.inner.taint_policies.write().expect("no one panics while holding it").remove(name);
+    }
+
+    /// Every ClusterTaintPolicy.
+    pub fn taint_policies(&self) -> Vec<ClusterTaintPolicy> {
+        let policies = self.inner.taint_policies.read().expect("no one panics while holding it");
+        policies.values().cloned().collect()
+    }
+
+    /// A binding.
+    pub fn binding(&self, key: &BindingKey) -> Option<Arc<Binding>> {
+        self.world().bindings.get(key).cloned()
+    }
+
+    /// Every binding's key.
+    pub fn binding_keys(&self) -> Vec<BindingKey> {
+        self.world().bindings.keys().cloned().collect()
+    }
+
+    /// A member.
+    pub fn cluster(&self, name: &str) -> Option<Cluster> {
+        self.world().clusters.iter().find(|cluster| cluster.metadata.name == name).cloned()
+    }
+
+    fn works(&self) -> RwLockReadGuard<'_, WorkIndex> {
+        self.inner.works.read().expect("no one panics while holding it")
+    }
+
+    fn works_mut(&self) -> RwLockWriteGuard<'_, WorkIndex> {
+        self.inner.works.write().expect("no one panics while holding it")
+    }
+
+    /// Takes in a Work; true when it is new or wants something else than before.
+    pub fn put_work(&self, key: WorkKey, metadata: &ObjectMeta) -> bool {
+        let binding = binding_id(metadata).to_owned();
+        let wanted = wanted(metadata);
+        let mut works = self.works_mut();
+        let seen = SeenWork { binding: binding.clone(), wanted };
+        let before = works.all.insert(key.clone(), seen);
+        if let Some(before) = before.as_ref().filter(|before| before.binding != binding) {
+            works.forget(&before.binding, &key);
+        }
+        if !binding.is_empty() {
+            works.by_binding.entry(binding).or_default().insert(key);
+        }
+        before.is_none_or(|before| before.wanted != wanted)
+    }
+
+    /// Forgets a Work.
+    pub fn remove_work(&self, key: &WorkKey) {
+        let mut works = self.works_mut();
+        if let Some(seen) = works.all.remove(key) {
+            works.forget(&seen.binding, key);
+        }
+    }
+
+    /// The Works of a binding.
+    pub fn works_of(&self, binding: &Binding) -> Vec<WorkKey> {
+        self.works().by_binding.get(binding_id(&binding.metadata)).into_iter().flatten().cloned().collect()
+    }
+
+    /// True when there is such a Work.
+    pub fn has_work(&self, key: &WorkKey) -> bool {
+        self.works().all.contains_key(key)
+    }
+
+    /// The binding that a Work belongs to.
+    pub fn binding_of(&self, key: &WorkKey) -> Option<BindingKey> {
+        let works = self.works();
+        works.bindings.get(&works.all.get(key)?.binding).cloned()
+    }
+
+    /// True for a Work that no binding made, such as a namespace's.
+    pub fn is_unbound(&self, key: &WorkKey) -> bool {
+        self.works().all.get(key).is_some_and(|seen| seen.binding.is_empty())
+    }
+
+    /// The Works for one member.
+    pub fn works_in(&self, cluster: &str) -> Vec<WorkKey> {
+        let first = WorkKey { cluster: cluster.to_owned(), name: String::new() };
+        let works = self.works();
+        works
+            .all
+            .range(first..)
+            .map(|(key, _)| key)
+            .take_while(|key| key.cluster == cluster)
+            .cloned()
+            .collect()
+    }
+
+    /// Learns what a kind is called in paths.
+    pub fn learn(&self, api_version: &str, kind: &str, served: Served) {
+        let mut known = self.inner.served.write().expect("no one panics while holding it");
+        known.insert((api_version.to_owned(), kind.to_owned()), served);
+    }
+
+    /// Forgets a kind that is served no more, with all that is left of it; says what must be looked at.
+    pub fn forget(&self, api_version: &str, kind: &str) -> BTreeSet<TemplateKey> {
+        let mut known = self.inner.served.write().expect("no one panics while holding it");
+        known.remove(&(api_version.to_owned(), kind.to_owned()));
+        drop(known);
+        let mut world = self.write();
+        let of_kind = |key: &TemplateKey| key.api_version == api_version && key.kind == kind;
+        let left = world.templates.iter().map(|template| template.key.clone()).filter(of_kind);
+        let left: BTreeSet<TemplateKey> = left.collect();
+        left.iter().for_each(|key| drop(world.templates.remove(key)));
+        left
+    }
+
+    /// What a kind is called in paths.
+    pub fn served(&self, api_version: &str, kind: &str) -> Option<Served> {
+        let known = self.inner.served.read().expect("no one panics while holding it");
+        known.get(&(api_version.to_owned(), kind.to_owned())).cloned()
+    }
+}
+
+impl WorkIndex {
+    fn forget(&mut self, id: &str, key: &WorkKey) {
+        if let Some(works) = self.by_binding.get_mut(id) {
+            works.remove(key);
+            if works.is_empty() {
+                self.by_binding.remove(id);
+            }
+        }
+    }
+}
+
+/// Changes whenever a Work wants something else, or is called something else.
+fn wanted(metadata: &ObjectMeta) -> (i64, bool, u64) {
+    let mut marks = DefaultHasher::new();
+    (&metadata.labels, &metadata.annotations).hash(&mut marks);
+    (metadata.generation, metadata.deletion_timestamp.is_some(), marks.finish())
+}
+
+/// The permanent id that a binding and its Works share.
+pub fn binding_id(metadata: &ObjectMeta) -> &str {
+    match metadata.label(RESOURCE_BINDING_PERMANENT_ID) {
+        "" => metadata.label(CLUSTER_RESOURCE_BINDING_PERMANENT_ID),
+        id => id,
+    }
+}
+
+/// The key of a binding.
+pub fn binding_key(metadata: &ObjectMeta) -> BindingKey {
+    BindingKey { namespace: metadata.namespace.clone(), name: metadata.name.clone() }
+}
+
+/// The template that a binding is about.
+pub fn template_key(binding: &Binding) -> TemplateKey {
+    let resource = &binding.spec.resource;
+    TemplateKey {
+        api_version: resource.api_version.clone(),
+        kind: resource.kind.clone(),
+        namespace: resource.namespace.clone(),
+        name: resource.name.clone(),
+    }
+}

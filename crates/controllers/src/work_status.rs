@@ -1,0 +1,88 @@
+//! What happens in members to the objects that Works brought there. News lead to the Work, whose execution
+//! then repairs what drifted and collects the status; nothing is read or written here.
+
+use api::{annotations, names};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::ctx::Ctx;
+use crate::rest::{Collection, Rest};
+use crate::runtime::{Priority, Seen, reflect};
+use crate::view::{Served, WorkKey};
+
+/// Only what Works brought, ready for a query.
+const MANAGED: &str = "karmada.io/managed%3Dtrue";
+
+/// One kind in one member.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Watched {
+    /// The member.
+    pub cluster: String,
+    /// `group/version`.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+}
+
+/// The kinds that a Work brings to its member.
+pub fn kinds_of(work: &Value) -> Vec<(String, String)> {
+    let manifests = work.pointer("/spec/workload/manifests").and_then(Value::as_array);
+    let text = |manifest: &Value, key: &str| Some(manifest[key].as_str()?.to_owned());
+    let kinds = manifests
+        .into_iter()
+        .flatten()
+        .filter_map(|manifest| Some((text(manifest, "apiVersion")?, text(manifest, "kind")?)));
+    kinds.collect()
+}
+
+/// Follows one kind in one member until `stop`.
+pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, stop: CancellationToken) {
+    let collection = Collection::new(&watched.api_version, &served.plural, "");
+    let fill = (watched.api_version.clone(), watched.kind.clone());
+    reflect(member, collection, fill, MANAGED, stop, move |seen| {
+        let by_name = |namespace: &str, name: &str| WorkKey {
+            cluster: watched.cluster.clone(),
+            name: names::work_name(&watched.kind, name, namespace),
+        };
+        let key = match seen {
+            Seen::Is(object) => {
+                let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
+                // Somebody may have taken the annotations away, which is drift like any other.
+                let key = work_named_on(&object).unwrap_or_else(|| by_name(text("namespace"), text("name")));
+                Some(key).filter(|key| key.cluster == watched.cluster)
+            }
+            Seen::Gone(namespace, name) => Some(by_name(&namespace, &name)),
+            Seen::Complete => None,
+        };
+        if let Some(key) = key.filter(|key| ctx.view.has_work(key)) {
+            ctx.queues.execution.add(key, Priority::Resync);
+        }
+    })
+    .await;
+}
+
+/// The Work that an object says it came from.
+fn work_named_on(object: &Value) -> Option<WorkKey> {
+    let annotation = |key: &str| object["metadata"]["annotations"][key].as_str();
+    let cluster = names::cluster_of_execution_namespace(annotation(annotations::WORK_NAMESPACE)?)?;
+    Some(WorkKey { cluster: cluster.to_owned(), name: annotation(annotations::WORK_NAME)?.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_names_its_work_and_a_work_its_kinds() {
+        let object = json!({ "metadata": { "annotations": {
+            "work.karmada.io/namespace": "karmada-es-m1", "work.karmada.io/name": "nginx-1",
+        } } });
+        let key = WorkKey { cluster: "m1".to_owned(), name: "nginx-1".to_owned() };
+        assert_eq!(work_named_on(&object), Some(key));
+        assert_eq!(work_named_on(&json!({})), None);
+        let work = json!({ "spec": { "workload": { "manifests": [{ "apiVersion": "v1", "kind": "Secret" }, {}] } } });
+        assert_eq!(kinds_of(&work), [("v1".to_owned(), "Secret".to_owned())]);
+    }
+}

@@ -1,0 +1,54 @@
+//! Clusters come and go while they are in use.
+
+use serde_json::{Value, json};
+
+use crate::harness::{BINDING, NGINX, Stack, cluster_path, has_condition, impatient, work_path};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_leaves_takes_its_works_and_its_objects_along() {
+    let mut stack = Stack::with_nginx(&["member1", "member2"], json!({})).await;
+    stack.until_work("member1", "Applied", "True").await;
+    stack.until_work("member2", "Applied", "True").await;
+    stack.control.rest.delete(&cluster_path("member1"), None).await.unwrap();
+    stack.control.until_gone(&cluster_path("member1")).await;
+    assert_eq!(stack.control.get(&work_path("member1")).await, None);
+    assert_eq!(stack.control.get("/api/v1/namespaces/karmada-es-member1").await, None);
+    assert_eq!(stack.member("member1").get(NGINX).await, None);
+    let moved = |binding: &Value| {
+        let clusters = binding["spec"]["clusters"].as_array().cloned().unwrap_or_default();
+        clusters.len() == 1
+            && clusters[0]["name"] == "member2"
+            && has_condition(binding, "FullyApplied", "True")
+    };
+    stack.control.until("moved", BINDING, moved).await;
+    assert!(stack.member("member2").get(NGINX).await.is_some());
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_cluster_can_leave_and_keeps_what_it_has() {
+    let mut stack = Stack::nginx_with(impatient(), &["member1", "member2"], json!({})).await;
+    stack.until_work("member1", "Applied", "True").await;
+    stack.member("member1").gate.shut();
+    let dead = |cluster: &Value| has_condition(cluster, "Ready", "False");
+    stack.control.until("not ready", &cluster_path("member1"), dead).await;
+    stack.control.rest.delete(&cluster_path("member1"), None).await.unwrap();
+    stack.control.until_gone(&cluster_path("member1")).await;
+    assert!(stack.member("member1").get(NGINX).await.is_some());
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_joins_later_is_served() {
+    let mut stack = Stack::with_nginx(&["member1"], json!({})).await;
+    stack.until_work("member1", "Applied", "True").await;
+    stack.join("member2").await;
+    stack.edit_policy(json!({ "placement": { "clusterAffinity": { "clusterNames": ["member2"] } } })).await;
+    stack.member("member2").until("served", NGINX, Value::is_object).await;
+    stack.member("member1").until_gone(NGINX).await;
+    let cluster = stack.control.get(&cluster_path("member2")).await.unwrap();
+    assert!(cluster["status"]["kubernetesVersion"].is_string() && has_condition(&cluster, "Ready", "True"));
+    let news = stack.control.get("/api/v1/namespaces/default/events").await.unwrap().to_string();
+    assert!(news.contains("CreateExecutionSpaceSucceed"), "{news}");
+    stack.stop().await;
+}

@@ -1,0 +1,59 @@
+//! Namespaces go to every member by themselves, and what lives in them finds them there.
+
+use controllers::rest::Collection;
+use serde_json::{Value, json};
+
+use crate::harness::{Stack, deployment, quick};
+
+const TEAM: &str = "/api/v1/namespaces/team";
+
+async fn create_namespace(stack: &Stack, labels: Value) {
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "team", "labels": labels } });
+    stack.create(&Collection::new("v1", "namespaces", ""), &namespace).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_goes_to_every_member_also_to_those_that_join_later_and_ends_with_its_original() {
+    let mut stack = Stack::new(&["member1"], quick()).await;
+    create_namespace(&stack, json!({ "owner": "me" })).await;
+    let there = |namespace: &Value| namespace["metadata"]["labels"]["owner"] == "me";
+    stack.member("member1").until("synced", TEAM, there).await;
+    stack.join("member2").await;
+    stack.member("member2").until("synced", TEAM, there).await;
+    stack.control.rest.merge(TEAM, &json!({ "metadata": { "labels": { "owner": "you" } } })).await.unwrap();
+    for member in stack.members.values() {
+        member.until("followed", TEAM, |namespace| namespace["metadata"]["labels"]["owner"] == "you").await;
+    }
+    stack.control.rest.delete(TEAM, None).await.unwrap();
+    for member in stack.members.values() {
+        member.until_gone(TEAM).await;
+    }
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_finds_its_namespace_in_the_member() {
+    let mut stack = Stack::new(&["member1"], quick()).await;
+    let policy = json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterPropagationPolicy",
+        "metadata": { "name": "all" },
+        "spec": {
+            "resourceSelectors": [{ "apiVersion": "apps/v1", "kind": "Deployment" }],
+            "placement": { "clusterAffinity": { "clusterNames": ["member1"] } },
+        },
+    });
+    stack.create(&Collection::of(&api::kinds::CLUSTER_PROPAGATION_POLICY, ""), &policy).await;
+    // Kept out of members at first, so that the template comes before its namespace.
+    create_namespace(&stack, json!({ "namespace.karmada.io/skip-auto-propagation": "true" })).await;
+    stack.create(&Collection::new("apps/v1", "deployments", "team"), &deployment("nginx")).await;
+    let name = api::names::work_name("Deployment", "nginx", "team");
+    let work = Collection::of(&api::kinds::WORK, "karmada-es-member1").object(&name);
+    let refused = |work: &Value| crate::harness::has_condition(work, "Applied", "False");
+    stack.control.until("refused", &work, refused).await;
+    let admit = json!({ "metadata": { "labels": { "namespace.karmada.io/skip-auto-propagation": null } } });
+    stack.control.rest.merge(TEAM, &admit).await.unwrap();
+    let path = "/apis/apps/v1/namespaces/team/deployments/nginx";
+    stack.member("member1").until("arrived", path, Value::is_object).await;
+    stack.stop().await;
+}

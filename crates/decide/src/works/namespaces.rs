@@ -1,0 +1,145 @@
+//! Which members receive a namespace? All of them, as a Work that the namespace owns, whatever the policies
+//! say; only what is reserved or asks to be left out stays.
+
+use std::collections::BTreeMap;
+
+use api::work::WorkloadTemplate;
+use api::{OwnerReference, Work, annotations, finalizers, kinds, labels, names};
+use serde_json::Value;
+
+use super::prune::prune;
+use super::render::{new_id, record_managed_keys, set};
+use super::{Sources, cluster_of};
+use crate::fields::remove;
+use crate::overrides::{Overridden, overrides, remembered};
+use crate::template::Template;
+
+/// True when a namespace is sent to members.
+pub fn is_synced(namespace: &Template) -> bool {
+    let name = namespace.key.name.as_str();
+    let skip = namespace.labels.get(labels::SKIP_AUTO_PROPAGATION);
+    let kept = name == "default" || name.starts_with("kube-") || names::is_reserved_namespace(name);
+    !kept && !namespace.deleting && !skip.is_some_and(|value| value.eq_ignore_ascii_case(labels::TRUE))
+}
+
+/// The Works of a namespace, by cluster. A Work that is on its way out, belongs to a binding, or cannot be
+/// rendered because an override policy fails is left alone.
+pub fn namespace_works(namespace: &Template, sources: Sources<'_>) -> BTreeMap<String, Work> {
+    let mut works = BTreeMap::new();
+    if !is_synced(namespace) {
+        return works;
+    }
+    let staying = sources.clusters.iter().filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
+    for cluster in staying {
+        let old = sources.existing.iter().find(|old| cluster_of(old) == cluster.metadata.name);
+        if old.is_some_and(|old| old.metadata.deletion_timestamp.is_some() || has_binding(old)) {
+            continue;
+        }
+        let Overridden::Done { object, cluster_policies, .. } =
+            overrides(&namespace.object, cluster, sources.overrides)
+        else {
+            continue;
+        };
+        let mut work = work(namespace, object, &cluster.metadata.name, old);
+        work.metadata.annotations.extend(remembered(&cluster_policies, &[]));
+        works.insert(cluster.metadata.name.clone(), work);
+    }
+    works
+}
+
+fn has_binding(work: &Work) -> bool {
+    [labels::RESOURCE_BINDING_PERMANENT_ID, labels::CLUSTER_RESOURCE_BINDING_PERMANENT_ID]
+        .into_iter()
+        .any(|label| !work.metadata.label(label).is_empty())
+}
+
+fn work(namespace: &Template, mut manifest: Value, cluster: &str, old: Option<&Work>) -> Work {
+    let name = names::work_name(&namespace.key.kind, &namespace.key.name, "");
+    let mut work = Work::new(&kinds::WORK, &names::execution_namespace(cluster), &name);
+    let known_id = old.map_or("", |old| old.metadata.label(labels::WORK_PERMANENT_ID));
+    let work_id = match known_id {
+        "" => new_id([&namespace.uid, "", &work.metadata.namespace, &name]),
+        known => known.to_owned(),
+    };
+    set(&mut manifest, "labels", &[(labels::MANAGED, labels::TRUE)]);
+    let of_work = [
+        (annotations::TEMPLATE_UID, namespace.uid.as_str()),
+        (annotations::WORK_NAME, &name),
+        (annotations::WORK_NAMESPACE, &work.metadata.namespace),
+    ];
+    set(&mut manifest, "annotations", &of_work);
+    prune(&mut manifest);
+    // Only the finalizers of a namespace stand there, and each cluster has its own.
+    remove(&mut manifest, &["spec"]);
+    record_managed_keys(&mut manifest, &work_id);
+
+    work.metadata.finalizers = vec![finalizers::EXECUTION.to_owned()];
+    work.metadata.labels = [(labels::WORK_PERMANENT_ID.to_owned(), work_id)].into();
+    work.metadata.owner_references = vec![OwnerReference {
+        api_version: namespace.key.api_version.clone(),
+        kind: namespace.key.kind.clone(),
+        name: namespace.key.name.clone(),
+        uid: namespace.uid.clone(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }];
+    work.spec.workload = WorkloadTemplate { manifests: vec![manifest] };
+    work.spec.suspend_dispatching = Some(false);
+    work.spec.preserve_resources_on_deletion = Some(false);
+    work
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use api::Cluster;
+    use serde_json::json;
+
+    use super::*;
+
+    fn namespace(name: &str, labels: Value) -> Template {
+        let object = json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": { "name": name, "uid": "u", "resourceVersion": "3", "labels": labels },
+            "spec": { "finalizers": ["kubernetes"] }, "status": { "phase": "Active" },
+        });
+        Template::read(Arc::new(object)).expect("a template")
+    }
+
+    fn rendered(namespace: &Template, existing: &[Work]) -> BTreeMap<String, Work> {
+        let clusters: Vec<Cluster> =
+            ["m1", "m2"].iter().map(|name| Cluster::new(&kinds::CLUSTER, "", name)).collect();
+        namespace_works(namespace, Sources { template: None, overrides: &[], clusters: &clusters, existing })
+    }
+
+    #[test]
+    fn a_namespace_goes_to_every_member_and_belongs_to_its_original() {
+        let works = rendered(&namespace("team", json!({ "owner": "me" })), &[]);
+        assert_eq!(works.keys().collect::<Vec<_>>(), ["m1", "m2"]);
+        let work = &works["m2"];
+        assert_eq!(work.metadata.owner_references[0].uid, "u");
+        let manifest = &work.spec.workload.manifests[0];
+        assert_eq!(manifest["metadata"]["labels"]["owner"], "me");
+        assert_eq!(manifest["metadata"]["labels"]["karmada.io/managed"], "true");
+        assert_eq!(manifest["metadata"]["annotations"]["work.karmada.io/namespace"], "karmada-es-m2");
+        assert!(manifest.get("spec").is_none() && manifest.get("status").is_none());
+        let again = rendered(
+            &namespace("team", json!({ "owner": "me" })),
+            &works.values().cloned().collect::<Vec<_>>(),
+        );
+        assert_eq!(again, works, "deciding twice gives the same");
+    }
+
+    #[test]
+    fn some_namespaces_stay_where_they_are() {
+        let check = |name: &str, labels: Value, expected: bool| {
+            assert_eq!(is_synced(&namespace(name, labels)), expected, "{name}");
+        };
+        check("team", json!({}), true);
+        check("default", json!({}), false);
+        check("kube-public", json!({}), false);
+        check("karmada-es-m1", json!({}), false);
+        check("team", json!({ "namespace.karmada.io/skip-auto-propagation": "True" }), false);
+    }
+}
