@@ -31,12 +31,20 @@ pub struct Kubectl {
 impl Kubectl {
     /// A fresh server of this binary and a kubectl for it; nothing where there is no kubectl.
     pub fn with_server(binary: &str) -> Option<Self> {
+        Self::with_members(binary, 0)
+    }
+
+    /// The same with so many local members.
+    pub fn with_members(binary: &str, members: u8) -> Option<Self> {
         let program = program()?;
         let home = tempfile::tempdir().expect("there is room for a temporary directory");
         let data = home.path().join("data");
         let data = data.to_str().expect("temporary directories have plain names");
-        let server = Longshore::start(Path::new(binary), &["--port=0", "--data-dir", data])
-            .expect("the server starts in an empty directory");
+        let server = Longshore::start(
+            Path::new(binary),
+            &["--port=0", "--data-dir", data, &format!("--members={members}")],
+        )
+        .expect("the server starts in an empty directory");
         std::fs::copy(&server.kubeconfig, home.path().join("config")).expect("the kubeconfig is there");
         Some(Self { program, home, server: Some(server) })
     }

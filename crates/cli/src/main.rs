@@ -4,8 +4,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod admission;
 mod certificates;
+mod control;
 mod kubeconfig;
+mod locals;
 mod places;
 mod up;
 

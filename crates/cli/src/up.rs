@@ -7,13 +7,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use apiserver::{ApiServer, Config, Frontend};
+use controllers::gates::Switches;
 use store::{Options, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Certificates;
 use crate::kubeconfig::kubeconfig;
-use crate::{Hint, places};
+use crate::locals::{Local, Setting};
+use crate::{Hint, admission, control, places};
 
 /// Arguments of `longshore up`.
 #[derive(clap::Args)]
@@ -27,6 +30,9 @@ pub struct Arguments {
     /// The port on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 6500)]
     port: u16,
+    /// Also start the controllers and so many local clusters, member1 and so on, and join them
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=20))]
+    members: u8,
     /// How many seconds a watch that was interrupted can go on where it was
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     history_seconds: u32,
@@ -45,14 +51,28 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let listener = listen(arguments.port).await?;
     let address = listener.local_addr().context("read the port")?;
     let (store, certificates) = open(arguments, &data_dir)?;
-    let server = start_server(store.clone(), &certificates).await?;
+    let switches = Switches::default();
+    let server = start_server(store.clone(), &certificates, &switches).await?;
     let history = Duration::from_secs(arguments.history_seconds.into());
     let chores = server.start_housekeeping_with_history(history);
     let frontend = Frontend::new(certificates.credentials()?)?;
+    let stop = CancellationToken::new();
+    let locals = start_locals(arguments, &data_dir, &certificates, &stop).await?;
+    let controllers = match locals.is_empty() {
+        true => None,
+        false => Some(control::run(&server, &locals, switches).await?),
+    };
     let file = data_dir.join("kubeconfig");
-    places::private_file(&file, &kubeconfig("longshore", &format!("https://{address}"), &certificates))?;
+    places::private_file(&file, &kubeconfig(&contexts(address, &locals), &certificates))?;
     welcome(arguments, &file, address);
     frontend.serve(listener, server, told_to_stop()?).await;
+    if let Some(controllers) = controllers {
+        controllers.shut_down().await;
+    }
+    stop.cancel();
+    for local in locals {
+        local.shut_down().await?;
+    }
     for chore in chores {
         // A chore that panicked has said so; everything it was about is in the store.
         let _ = chore.await;
@@ -62,6 +82,28 @@ async fn up(arguments: &Arguments) -> Result<()> {
         std::fs::remove_dir_all(&data_dir).with_context(|| format!("remove {}", data_dir.display()))?;
     }
     Ok(())
+}
+
+async fn start_locals(
+    arguments: &Arguments,
+    data_dir: &Path,
+    certificates: &Certificates,
+    stop: &CancellationToken,
+) -> Result<Vec<Local>> {
+    let setting =
+        Setting { data_dir: (!arguments.ephemeral).then_some(data_dir), certificates, stop: stop.clone() };
+    let mut locals = Vec::new();
+    for number in 1..=usize::from(arguments.members) {
+        locals.push(Local::start(number, &setting).await?);
+    }
+    Ok(locals)
+}
+
+/// The API servers by the names of their contexts; the control plane first.
+fn contexts(address: SocketAddr, locals: &[Local]) -> Vec<(String, String)> {
+    let control = std::iter::once(("longshore".to_owned(), format!("https://{address}")));
+    let members = locals.iter().map(|local| (local.name.clone(), format!("https://{}", local.address)));
+    control.chain(members).collect()
 }
 
 fn data_dir(arguments: &Arguments) -> Result<PathBuf> {
@@ -103,12 +145,12 @@ fn open(arguments: &Arguments, data_dir: &Path) -> Result<(Store, Certificates)>
     Ok((store, Certificates::load_or_make(data_dir)?))
 }
 
-async fn start_server(store: Store, certificates: &Certificates) -> Result<ApiServer> {
+async fn start_server(store: Store, certificates: &Certificates, switches: &Switches) -> Result<ApiServer> {
     let config = Config {
         store,
         now: Arc::new(jiff::Timestamp::now),
         random: Arc::new(rand::random),
-        admission: apiserver::admission::admit_all(),
+        admission: admission::rules(switches.gates),
         root_ca: certificates.authority.clone(),
     };
     ApiServer::new(config).await.context("prepare the API server")
@@ -138,6 +180,12 @@ fn welcome(arguments: &Arguments, kubeconfig: &Path, address: SocketAddr) {
     println!("  export KUBECONFIG={}", kubeconfig.display());
     println!("  kubectl create deployment nginx --image=nginx");
     println!("  kubectl get deployments");
+    if arguments.members > 0 {
+        println!("  kubectl get clusters");
+        println!("  kubectl --context member1 get pods");
+        println!();
+        println!("What goes where is said by a PropagationPolicy, see docs/first-policy.md.");
+    }
     println!();
     println!("Ctrl-C stops it.");
 }

@@ -78,6 +78,10 @@ fn tell_applied(
     start: Instant,
     error: Option<&Error>,
 ) {
+    // Somebody was faster, most often ourselves: the next look sees it, and nobody needs to be told.
+    if matches!(error, Some(Error::Conflict { .. })) {
+        return;
+    }
     // A binding that only lost its claim was not made by a policy.
     let Some(policy) = decided.claim.policy() else { return };
     let result = [("result", metrics::result(error.is_none()))];

@@ -16,6 +16,9 @@ mod reflect;
 pub use queue::{Priority, Queue, QueueStats};
 pub use reflect::{Seen, reflect};
 
+/// Failures that come again after less than this have not lasted yet.
+const WORTH_A_WARNING: Duration = Duration::from_millis(500);
+
 /// What a reconcile asks for next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
@@ -74,7 +77,15 @@ async fn work<K, Reconcile, Running, Error>(
             }
             Err(error) => {
                 let delay = queue.failed(&key);
-                tracing::warn!(controller = name, ?key, %error, ?delay, "reconcile failed and is tried again");
+                // A view that lags behind our own writes is ordinary and gone at the next look.
+                match delay < WORTH_A_WARNING {
+                    true => {
+                        tracing::debug!(controller = name, ?key, %error, ?delay, "reconcile is tried again")
+                    }
+                    false => {
+                        tracing::warn!(controller = name, ?key, %error, ?delay, "reconcile keeps failing")
+                    }
+                }
             }
         }
     }

@@ -1,0 +1,117 @@
+//! The clusters to play with that `up` starts beside the control plane: each an API server of its own, with
+//! its own port, its own data and its own context in the kubeconfig.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use apiserver::Frontend;
+use apiserver::auth::Identity;
+use member::{Member, NodeSpec, Options, Stages};
+use serde_json::{Value, json};
+use store::Store;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::certificates::Certificates;
+
+/// Regions and zones that local members are spread over.
+const PLACES: [(&str, &str); 3] = [("east", "east-1"), ("west", "west-1"), ("west", "west-2")];
+
+/// A running local member.
+pub struct Local {
+    /// `member1` and so on.
+    pub name: String,
+    /// Where it listens.
+    pub address: SocketAddr,
+    member: Member,
+    store: Store,
+    served: JoinHandle<()>,
+}
+
+/// What a local member needs from `up`.
+pub struct Setting<'a> {
+    /// Where its data is kept; nowhere if none.
+    pub data_dir: Option<&'a Path>,
+    /// The certificates of the control plane, which serve the members too.
+    pub certificates: &'a Certificates,
+    /// Told when everything ends.
+    pub stop: CancellationToken,
+}
+
+impl Local {
+    /// Starts the member of this number, counted from 1.
+    pub async fn start(number: usize, setting: &Setting<'_>) -> Result<Self> {
+        let name = format!("member{number}");
+        let store = match setting.data_dir {
+            None => Store::in_memory(),
+            Some(directory) => {
+                let directory = directory.join("members").join(&name);
+                crate::places::private_directory(&directory)?;
+                Store::open(&directory, store::Options::default())
+                    .with_context(|| format!("open the store of {name}"))?
+            }
+        };
+        let options = Options {
+            name: name.clone(),
+            nodes: vec![node(&name, number)],
+            store: store.clone(),
+            now: Arc::new(jiff::Timestamp::now),
+            random: Arc::new(rand::random),
+            root_ca: setting.certificates.authority.clone(),
+            stages: Stages::builtin(),
+        };
+        let member = Member::start(options).await.with_context(|| format!("start {name}"))?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("find a free port")?;
+        let address = listener.local_addr().context("read the port")?;
+        let frontend = Frontend::new(setting.certificates.credentials()?)?;
+        let (server, stop) = (member.server().clone(), setting.stop.clone());
+        let served = tokio::spawn(async move { frontend.serve(listener, server, stop.cancelled()).await });
+        Ok(Self { name, address, member, store, served })
+    }
+
+    /// A client for it inside this process.
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(self.member.server().trusting(Identity::internal("longshore")), "default")
+    }
+
+    /// The Cluster object that joins it.
+    pub fn cluster(&self) -> Value {
+        let number: usize = self.name.trim_start_matches("member").parse().unwrap_or(1);
+        let (region, zone) = PLACES[(number - 1) % PLACES.len()];
+        json!({
+            "apiVersion": "cluster.karmada.io/v1alpha1",
+            "kind": "Cluster",
+            "metadata": { "name": self.name },
+            "spec": {
+                "syncMode": "Push",
+                "apiEndpoint": format!("https://{}", self.address),
+                "provider": "local",
+                "region": region,
+                "zones": [zone],
+            },
+        })
+    }
+
+    /// Ends it; what it acknowledged is kept.
+    pub async fn shut_down(self) -> Result<()> {
+        // A task that panicked has said so already.
+        let _ = self.served.await;
+        self.member.shut_down().await;
+        self.store.close().await.with_context(|| format!("close the store of {}", self.name))
+    }
+}
+
+fn node(member: &str, number: usize) -> NodeSpec {
+    let (region, zone) = PLACES[(number - 1) % PLACES.len()];
+    let labels = [("topology.kubernetes.io/region", region), ("topology.kubernetes.io/zone", zone)];
+    NodeSpec {
+        name: format!("{member}-node1"),
+        cpu: "1k".to_owned(),
+        memory: "4Ti".to_owned(),
+        pods: 100_000,
+        labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+    }
+}
