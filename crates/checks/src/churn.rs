@@ -47,6 +47,7 @@ impl Churn {
         for task in self.tasks {
             task.await.expect("writers end when they are told to");
         }
+        followers.iter().for_each(Follower::end);
         let list = self.api.list(&ListParams::default().labels(self.label)).await.expect("a list");
         let there: Copied = list.items.iter().map(|object| (object.name_any(), revision(object))).collect();
         let acknowledged = self.acknowledged.lock().expect("no one panics while holding it").clone();

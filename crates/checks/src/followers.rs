@@ -15,7 +15,7 @@ use crate::dice::Dice;
 mod kube_rs;
 mod list_watch;
 
-/// How often and how long a follower that dozes does not look.
+/// How long a follower that dozes does not look.
 const DOZE: Duration = Duration::from_millis(1_700);
 
 /// The names of objects and their revisions.
@@ -24,6 +24,8 @@ pub type Copied = BTreeMap<String, u64>;
 /// What a follower has and saw.
 #[derive(Debug, Default)]
 pub struct Seen {
+    /// Whether the writing has ended: what is left has to be read without dozing, however much it is.
+    ended: bool,
     /// Its copy, absent until it has one.
     pub copy: Option<Copied>,
     /// How often it had to start anew.
@@ -56,6 +58,19 @@ impl Follower {
     /// Looks at what it has.
     pub fn look<Answer>(&self, look: impl FnOnce(&Seen) -> Answer) -> Answer {
         look(&self.seen.lock().expect("no one panics while holding it"))
+    }
+
+    /// Tells that nothing more is written.
+    pub fn end(&self) {
+        self.seen.lock().expect("no one panics while holding it").ended = true;
+    }
+}
+
+/// Now and then, while there is still something written, one that dozes does not look for a while.
+async fn doze(dice: &mut Option<Dice>, one_in: u64, seen: &Mutex<Seen>) {
+    let dozes = dice.as_mut().is_some_and(|dice| dice.below(one_in) == 0);
+    if dozes && !seen.lock().expect("no one panics while holding it").ended {
+        tokio::time::sleep(DOZE).await;
     }
 }
 

@@ -10,7 +10,7 @@ use kube::runtime::watcher::Event;
 use kube::runtime::{reflector, watcher};
 use kube::{Api, ResourceExt as _};
 
-use super::{Copied, DOZE, Seen};
+use super::{Copied, Seen};
 use crate::dice::Dice;
 
 /// How long a failed attempt waits for the next.
@@ -25,7 +25,7 @@ fn entry(object: &ConfigMap) -> (String, u64) {
 pub(super) async fn watch(
     api: Api<ConfigMap>,
     config: watcher::Config,
-    mut doze: Option<Dice>,
+    mut dice: Option<Dice>,
     seen: Arc<Mutex<Seen>>,
 ) {
     let mut events = watcher(api, config).boxed();
@@ -36,9 +36,7 @@ pub(super) async fn watch(
             Ok(event) => take(event, &mut newest, &mut coming, &seen),
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
-        if doze.as_mut().is_some_and(|dice| dice.below(20) == 0) {
-            tokio::time::sleep(DOZE).await;
-        }
+        super::doze(&mut dice, 20, &seen).await;
     }
 }
 

@@ -11,7 +11,7 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
 
-use super::{Copied, DOZE, Seen};
+use super::{Copied, Seen};
 use crate::dice::Dice;
 
 const COLLECTION: &str = "/api/v1/namespaces/default/configmaps";
@@ -35,7 +35,7 @@ struct Reflector {
 }
 
 /// Runs for ever; one that dozes sometimes does not look for a while.
-pub(super) async fn run(client: Client, label: &'static str, mut doze: Option<Dice>, seen: Arc<Mutex<Seen>>) {
+pub(super) async fn run(client: Client, label: &'static str, mut dice: Option<Dice>, seen: Arc<Mutex<Seen>>) {
     let mut reflector = Reflector { client, label, seen, revision: 0, copy: Copied::new() };
     for turn in 0_usize.. {
         // Every other time the list comes through a watch.
@@ -50,9 +50,7 @@ pub(super) async fn run(client: Client, label: &'static str, mut doze: Option<Di
         reflector.begin_span();
         while !matches!(reflector.watch().await, Err(Stop::Expired)) {
             tokio::time::sleep(PAUSE).await;
-            if doze.as_mut().is_some_and(|dice| dice.below(3) == 0) {
-                tokio::time::sleep(DOZE).await;
-            }
+            super::doze(&mut dice, 3, &reflector.seen).await;
         }
     }
 }
