@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-mod admission;
 mod certificates;
 mod control;
 mod kubeconfig;

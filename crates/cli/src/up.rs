@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::certificates::Certificates;
 use crate::kubeconfig::kubeconfig;
 use crate::locals::{Local, Setting};
-use crate::{Hint, admission, control, places};
+use crate::{Hint, control, places};
 
 /// Arguments of `longshore up`.
 #[derive(clap::Args)]
@@ -150,7 +150,7 @@ async fn start_server(store: Store, certificates: &Certificates, switches: &Swit
         store,
         now: Arc::new(jiff::Timestamp::now),
         random: Arc::new(rand::random),
-        admission: admission::rules(switches.gates),
+        admission: plane::admission::rules(switches.gates, Arc::new(rand::random)),
         root_ca: certificates.authority.clone(),
     };
     ApiServer::new(config).await.context("prepare the API server")

@@ -9,11 +9,17 @@ use decide::admission::{Rejection, Review, admission, defaults};
 use serde_json::Value;
 
 /// Fills in what policies leave out, refuses what makes no sense, and warns of what is probably not meant.
-pub fn rules(gates: Gates) -> Admission {
-    Arc::new(move |attributes, object| judge(attributes, object, &gates))
+/// `random` makes the permanent ids.
+pub fn rules(gates: Gates, random: Arc<dyn Fn() -> u128 + Send + Sync>) -> Admission {
+    Arc::new(move |attributes, object| judge(attributes, object, &gates, &*random))
 }
 
-fn judge(attributes: &Attributes<'_>, object: &mut Value, gates: &Gates) -> Result<Vec<String>, ApiError> {
+fn judge(
+    attributes: &Attributes<'_>,
+    object: &mut Value,
+    gates: &Gates,
+    random: &dyn Fn() -> u128,
+) -> Result<Vec<String>, ApiError> {
     let operation = match attributes.operation {
         Operation::Create => decide::admission::Operation::Create,
         Operation::Update => decide::admission::Operation::Update,
@@ -23,7 +29,7 @@ fn judge(attributes: &Attributes<'_>, object: &mut Value, gates: &Gates) -> Resu
         return Ok(Vec::new());
     }
     if attributes.operation != Operation::Delete {
-        defaults(object, operation, rand::random());
+        defaults(object, operation, random().to_be_bytes());
     }
     let review = Review {
         operation,

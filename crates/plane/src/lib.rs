@@ -1,0 +1,7 @@
+//! How the parts make one control plane: the brain's rules as the API server's admission, its kinds installed
+//! and members joined. Shared by everything that puts the parts together; knows no port, no file, no clock.
+
+pub mod admission;
+mod install;
+
+pub use install::{install_kinds, join};
