@@ -9,6 +9,7 @@ mod control;
 mod kubeconfig;
 mod locals;
 mod places;
+mod test;
 mod up;
 
 #[global_allocator]
@@ -26,6 +27,8 @@ struct Arguments {
 enum Command {
     /// Start a control plane on this machine: one process, no Docker, no etcd, no cluster.
     Up(up::Arguments),
+    /// Play scenario files on a whole control plane inside this process, or on a live one.
+    Test(test::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         .init();
     let result = match Arguments::parse().command {
         Command::Up(arguments) => up::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,249 @@
+//! One API server, as somebody with kubectl would use it: objects by kind and name, and every answer with its
+//! warnings.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use http::{Method, Request, header};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use crate::ground::Trouble;
+use crate::reference::Reference;
+
+/// Who writes, for the owners of fields.
+const MANAGER: &str = "scenario";
+
+/// What a server answered to a change.
+#[derive(Debug)]
+pub struct Answer {
+    /// The object, or the Status that says why not.
+    pub body: Value,
+    /// Whether it was done.
+    pub done: bool,
+    /// Warnings that came with it.
+    pub warnings: Vec<String>,
+}
+
+/// How the objects of a kind are found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Served {
+    /// `group/version`.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// The plural name.
+    pub plural: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Whether they can be listed.
+    pub listable: bool,
+}
+
+/// A way to an API server.
+pub struct Door {
+    client: Client,
+    /// Kinds that were asked for; forgotten when one is missing, for definitions come and go.
+    served: Mutex<BTreeMap<(String, Option<String>), Served>>,
+}
+
+impl Door {
+    /// Through this client.
+    pub fn new(client: Client) -> Self {
+        Self { client, served: Mutex::default() }
+    }
+
+    /// An object, none if it is not there or nobody knows its kind.
+    pub async fn get(&self, reference: &Reference) -> Result<Option<Value>, Trouble> {
+        match self.path(reference).await? {
+            Some(path) => self.fetch(&path).await,
+            None => Ok(None),
+        }
+    }
+
+    /// A document, none if it is not there.
+    pub async fn fetch(&self, path: &str) -> Result<Option<Value>, Trouble> {
+        let (code, body, _) = self.send(Method::GET, path, "", None).await?;
+        match code {
+            200 => Ok(Some(body)),
+            404 => Ok(None),
+            code => Err(Trouble(format!("get {path}: {code} {}", message(&body)))),
+        }
+    }
+
+    /// Creates an object, or makes it be as its manifest says.
+    pub async fn apply(&self, manifest: &Value) -> Result<Answer, Trouble> {
+        let reference = named(manifest);
+        let path = self.path(&reference).await?;
+        let path = path.ok_or_else(|| Trouble(format!("{reference}: this kind is not served here")))?;
+        let path = format!("{path}?fieldManager={MANAGER}&force=true");
+        self.change(Method::PATCH, &path, "application/apply-patch+yaml", manifest).await
+    }
+
+    /// Changes fields of an object.
+    pub async fn merge(&self, reference: &Reference, patch: &Value) -> Result<Answer, Trouble> {
+        let path = self.known_path(reference).await?;
+        let path = format!("{path}?fieldManager={MANAGER}");
+        self.change(Method::PATCH, &path, "application/merge-patch+json", patch).await
+    }
+
+    /// Deletes an object.
+    pub async fn delete(&self, reference: &Reference) -> Result<Answer, Trouble> {
+        let path = self.known_path(reference).await?;
+        let options =
+            json!({ "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background" });
+        self.change(Method::DELETE, &path, "application/json", &options).await
+    }
+
+    /// Every kind that is served, in its preferred version.
+    pub async fn kinds(&self) -> Result<Vec<Served>, Trouble> {
+        let groups = self.fetch("/apis").await?.unwrap_or_default();
+        let versions = groups["groups"].as_array().into_iter().flatten();
+        let versions = versions.filter_map(|group| group["preferredVersion"]["groupVersion"].as_str());
+        let mut kinds = Vec::new();
+        for api_version in std::iter::once("v1").chain(versions) {
+            let list = self.fetch(&root(api_version)).await?.unwrap_or_default();
+            kinds.extend(list["resources"].as_array().into_iter().flatten().filter_map(|resource| {
+                let text = |key: &str| resource[key].as_str().map(str::to_owned);
+                let plural = text("name").filter(|name| !name.contains('/'))?;
+                let listable =
+                    resource["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("list")));
+                let namespaced = resource["namespaced"].as_bool().unwrap_or_default();
+                Some(Served {
+                    api_version: api_version.to_owned(),
+                    kind: text("kind")?,
+                    plural,
+                    namespaced,
+                    listable,
+                })
+            }));
+        }
+        Ok(kinds)
+    }
+
+    /// The path of an object; none if nobody knows its kind.
+    pub async fn path(&self, reference: &Reference) -> Result<Option<String>, Trouble> {
+        Ok(self.find(reference).await?.map(|served| {
+            let collection = collection(&served, reference.namespace());
+            format!("{collection}/{}", reference.name)
+        }))
+    }
+
+    /// Whether objects of this kind live in namespaces; of those nobody knows that is assumed.
+    pub async fn is_namespaced(&self, reference: &Reference) -> Result<bool, Trouble> {
+        Ok(self.find(reference).await?.is_none_or(|served| served.namespaced))
+    }
+
+    async fn find(&self, reference: &Reference) -> Result<Option<Served>, Trouble> {
+        let known = self.served().get(&(reference.kind.clone(), reference.group.clone())).cloned();
+        match known {
+            Some(served) => Ok(Some(served)),
+            None => self.discover(reference).await,
+        }
+    }
+
+    fn served(&self) -> std::sync::MutexGuard<'_, BTreeMap<(String, Option<String>), Served>> {
+        self.served.lock().expect("no one panics while holding it")
+    }
+
+    async fn known_path(&self, reference: &Reference) -> Result<String, Trouble> {
+        let path = self.path(reference).await?;
+        path.ok_or_else(|| Trouble(format!("{reference}: this kind is not served here")))
+    }
+
+    async fn discover(&self, reference: &Reference) -> Result<Option<Served>, Trouble> {
+        let kinds = self.kinds().await?;
+        let group = |served: &Served| match served.api_version.split_once('/') {
+            Some((group, _)) => group.to_owned(),
+            None => String::new(),
+        };
+        let is = |served: &&Served| {
+            let named = reference.group.as_ref().is_none_or(|named| *named == group(served));
+            served.kind == reference.kind && named
+        };
+        let found = kinds.iter().find(is).cloned();
+        if let Some(served) = &found {
+            self.served().insert((reference.kind.clone(), reference.group.clone()), served.clone());
+        }
+        Ok(found)
+    }
+
+    async fn change(
+        &self,
+        method: Method,
+        path: &str,
+        content: &str,
+        body: &Value,
+    ) -> Result<Answer, Trouble> {
+        let (code, body, warnings) = self.send(method, path, content, Some(body)).await?;
+        Ok(Answer { done: (200..300).contains(&code), body, warnings })
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content: &str,
+        body: Option<&Value>,
+    ) -> Result<(u16, Value, Vec<String>), Trouble> {
+        let action = || format!("{} {path}", method.as_str().to_ascii_lowercase());
+        let bytes = body.map(|body| serde_json::to_vec(body).expect("a value always serialises"));
+        let mut request = Request::builder().method(method.clone()).uri(path);
+        if !content.is_empty() {
+            request = request.header(header::CONTENT_TYPE, content);
+        }
+        let request = request
+            .body(Body::from(bytes.unwrap_or_default()))
+            .map_err(|error| Trouble(format!("{}: {error}", action())))?;
+        let answered = self.client.send(request).await;
+        let answer = answered.map_err(|error| Trouble(format!("{}: {error}", action())))?;
+        let code = answer.status().as_u16();
+        let warnings = answer.headers().get_all(header::WARNING).iter();
+        let warnings = warnings.filter_map(|value| value.to_str().ok()).map(warning).collect();
+        let read = answer.into_body().collect().await;
+        let bytes = read.map_err(|error| Trouble(format!("{}: {error}", action())))?.to_bytes();
+        let body = serde_json::from_slice(&bytes).unwrap_or_default();
+        Ok((code, body, warnings))
+    }
+}
+
+/// The path of a kind's objects in a namespace.
+pub fn collection(served: &Served, namespace: &str) -> String {
+    let root = root(&served.api_version);
+    match served.namespaced && !namespace.is_empty() {
+        true => format!("{root}/namespaces/{namespace}/{}", served.plural),
+        false => format!("{root}/{}", served.plural),
+    }
+}
+
+fn root(api_version: &str) -> String {
+    match api_version.contains('/') {
+        true => format!("/apis/{api_version}"),
+        false => format!("/api/{api_version}"),
+    }
+}
+
+/// The text of a warning, which comes as `299 - "text"`.
+fn warning(value: &str) -> String {
+    let text = value.split_once('"').map_or(value, |(_, text)| text);
+    text.strip_suffix('"').unwrap_or(text).replace("\\\"", "\"").replace("\\\\", "\\")
+}
+
+/// What a Status says.
+pub fn message(status: &Value) -> &str {
+    status["message"].as_str().unwrap_or("no message")
+}
+
+/// The object that a manifest describes.
+pub fn named(manifest: &Value) -> Reference {
+    let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let group = text("/apiVersion").and_then(|version| Some(version.split_once('/')?.0.to_owned()));
+    Reference {
+        kind: text("/kind").unwrap_or_default(),
+        group: Some(group.unwrap_or_default()),
+        namespace: text("/metadata/namespace"),
+        name: text("/metadata/name").unwrap_or_default(),
+    }
+}

@@ -1,0 +1,126 @@
+//! How a simulation ended: every object that matters, without what may differ between two runs that did the
+//! same, such as ids and times.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::door::{Door, collection};
+use crate::ground::Trouble;
+use crate::simulated::{CONTROL, Simulated};
+
+/// Kinds that say nothing about how it ended, or that others than Longshore make.
+const NOISE: [&str; 12] = [
+    "APIService",
+    "ControllerRevision",
+    "CustomResourceDefinition",
+    "Endpoints",
+    "EndpointSlice",
+    "Event",
+    "FlowSchema",
+    "Lease",
+    "Node",
+    "Pod",
+    "PriorityLevelConfiguration",
+    "ReplicaSet",
+];
+/// Fields that count writes, or tell ids and times.
+const NOISE_FIELDS: [&str; 8] = [
+    "uid",
+    "resourceVersion",
+    "generation",
+    "observedGeneration",
+    "schedulerObservedGeneration",
+    "managedFields",
+    "creationTimestamp",
+    "revisionHistoryLimit",
+];
+
+static ID: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").expect("it is a pattern")
+});
+/// Digests of templates, in which their ids and times are.
+static DIGEST: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""[0-9a-f]{32}""#).expect("it is a pattern"));
+static TIME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").expect("it is a pattern"));
+
+/// Objects by place, kind and name.
+pub type Ending = BTreeMap<String, Value>;
+
+/// How it ended.
+pub async fn ending(simulated: &Simulated) -> Result<Ending, Trouble> {
+    let mut ending = Ending::new();
+    collect(CONTROL, &simulated.control(), &mut ending).await?;
+    for name in simulated.members() {
+        if let Some(door) = simulated.member(&name) {
+            collect(&name, &door, &mut ending).await?;
+        }
+    }
+    Ok(ending)
+}
+
+async fn collect(place: &str, door: &Door, ending: &mut Ending) -> Result<(), Trouble> {
+    for served in door.kinds().await? {
+        if !served.listable || NOISE.contains(&served.kind.as_str()) {
+            continue;
+        }
+        let list = door.fetch(&collection(&served, "")).await?.unwrap_or_default();
+        for mut object in list["items"].as_array().into_iter().flatten().cloned() {
+            let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
+            let key = format!("{place}: {} {}/{}", served.kind, text("namespace"), text("name"));
+            blur(&mut object);
+            ending.insert(key, object);
+        }
+    }
+    Ok(())
+}
+
+/// Takes out what may differ.
+fn blur(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let blurred = ID.replace_all(text, "<id>");
+            let blurred = DIGEST.replace_all(&blurred, "<digest>");
+            *text = TIME.replace_all(&blurred, "<time>").into_owned();
+        }
+        Value::Array(items) => items.iter_mut().for_each(blur),
+        Value::Object(fields) => {
+            NOISE_FIELDS.iter().for_each(|noise| drop(fields.remove(*noise)));
+            fields.values_mut().for_each(blur);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Where two endings differ, one line each.
+pub fn differences(one: &Ending, other: &Ending) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (key, object) in one {
+        match other.get(key) {
+            None => lines.push(format!("{key} is missing")),
+            Some(found) => compare(key, object, found, &mut lines),
+        }
+    }
+    lines.extend(other.keys().filter(|key| !one.contains_key(*key)).map(|key| format!("{key} is too many")));
+    lines
+}
+
+fn compare(path: &str, one: &Value, other: &Value, lines: &mut Vec<String>) {
+    match (one, other) {
+        (Value::Object(fields), Value::Object(others)) => {
+            let keys: std::collections::BTreeSet<&String> = fields.keys().chain(others.keys()).collect();
+            for key in keys {
+                compare(&format!("{path}.{key}"), &one[key], &other[key], lines);
+            }
+        }
+        (Value::Array(items), Value::Array(others)) if items.len() == others.len() => {
+            for (index, (item, other)) in items.iter().zip(others).enumerate() {
+                compare(&format!("{path}[{index}]"), item, other, lines);
+            }
+        }
+        (one, other) if one == other => {}
+        (one, other) => lines.push(format!("{path} is {other}, not {one}")),
+    }
+}

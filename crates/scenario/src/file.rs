@@ -1,0 +1,134 @@
+//! Scenario files: where they are found and what they say.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::step::{Cluster, Step, Written};
+
+/// A scenario.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Where it was read.
+    pub path: PathBuf,
+    /// What it shows, in one sentence.
+    pub title: String,
+    /// What it was made from: a document and a place in it.
+    pub source: Vec<String>,
+    /// The rules that it shows.
+    pub rules: Vec<String>,
+    /// Feature gates that differ from their default.
+    pub(crate) gates: BTreeMap<String, bool>,
+    /// The clusters that are there from the start.
+    pub(crate) clusters: Vec<Cluster>,
+    /// What happens.
+    pub(crate) steps: Vec<Step>,
+}
+
+/// Why a scenario cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The file or directory cannot be read.
+    #[error("read {path}: {source}")]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// What went wrong.
+        source: std::io::Error,
+    },
+    /// It is not what a scenario looks like.
+    #[error("{path}: {problem}")]
+    Unreadable {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A directory has no scenario in it.
+    #[error("{path}: there is no .yaml file in this directory")]
+    Empty {
+        /// The path.
+        path: PathBuf,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    scenario: String,
+    #[serde(default)]
+    source: Vec<String>,
+    #[serde(default)]
+    rules: Vec<String>,
+    #[serde(default)]
+    gates: BTreeMap<String, bool>,
+    clusters: Option<Vec<Cluster>>,
+    steps: Vec<Written>,
+}
+
+/// The clusters of a scenario that names none.
+const USUAL_CLUSTERS: [&str; 3] = ["member1", "member2", "member3"];
+
+impl Scenario {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| FileError::Io { path: path.to_owned(), source })?;
+        Self::parse(path, &text)
+    }
+
+    /// Reads the text of a file.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
+        let unreadable = |problem| FileError::Unreadable { path: path.to_owned(), problem };
+        let file: File = serde_saphyr::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        let mut steps = Vec::new();
+        for (index, written) in file.steps.into_iter().enumerate() {
+            let step =
+                written.read().map_err(|problem| unreadable(format!("step {}: {problem}", index + 1)))?;
+            steps.push(step);
+        }
+        let usual = || USUAL_CLUSTERS.into_iter().map(Cluster::named).collect();
+        Ok(Self {
+            path: path.to_owned(),
+            title: file.scenario,
+            source: file.source,
+            rules: file.rules,
+            gates: file.gates,
+            clusters: file.clusters.unwrap_or_else(usual),
+            steps,
+        })
+    }
+}
+
+/// The scenario files that these paths name, directories with everything in them, sorted.
+pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
+    let mut found = Vec::new();
+    for path in paths {
+        let before = found.len();
+        collect(path, &mut found)?;
+        if found.len() == before {
+            return Err(FileError::Empty { path: path.clone() });
+        }
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+fn collect(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), FileError> {
+    let failed = |source| FileError::Io { path: path.to_owned(), source };
+    if !std::fs::metadata(path).map_err(failed)?.is_dir() {
+        found.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let path = entry.path();
+        let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+        if path.is_dir() || is_yaml {
+            collect(&path, found)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Where a scenario is played: simulated or live. What the player needs of either, and nothing else.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use decide::world::Answers;
+
+use crate::door::Door;
+use crate::live::Live;
+use crate::reference::Reference;
+use crate::simulated::Simulated;
+use crate::step::Cluster;
+
+/// Why a scenario could not go on; not the fault of what it tests.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Trouble(pub String);
+
+/// Where a scenario is played.
+pub enum Ground {
+    /// In this process.
+    Simulated(Box<Simulated>),
+    /// On a control plane that is running somewhere.
+    Live(Live),
+}
+
+impl Ground {
+    /// The control plane.
+    pub fn control(&self) -> Door {
+        match self {
+            Ground::Simulated(simulated) => simulated.control(),
+            Ground::Live(live) => live.control(),
+        }
+    }
+
+    /// A member.
+    pub fn member(&self, name: &str) -> Result<Door, Trouble> {
+        let door = match self {
+            Ground::Simulated(simulated) => simulated.member(name),
+            Ground::Live(live) => live.member(name),
+        };
+        door.ok_or_else(|| {
+            Trouble(format!("there is no member {name}; there are {}", self.members().join(", ")))
+        })
+    }
+
+    /// Names of all members.
+    pub fn members(&self) -> Vec<String> {
+        match self {
+            Ground::Simulated(simulated) => simulated.members(),
+            Ground::Live(live) => live.members(),
+        }
+    }
+
+    /// A cluster joins.
+    pub async fn join(&mut self, cluster: &Cluster) -> Result<(), Trouble> {
+        match self {
+            Ground::Simulated(simulated) => simulated.join(cluster).await,
+            Ground::Live(_) => Err(live_cannot("let a cluster join")),
+        }
+    }
+
+    /// A cluster can be reached, or not.
+    pub fn reach(&self, name: &str, reachable: bool) -> Result<(), Trouble> {
+        let Ground::Simulated(simulated) = self else { return Err(live_cannot("cut a cluster off")) };
+        self.member(name)?;
+        simulated.faults().reach(name, reachable);
+        Ok(())
+    }
+
+    /// Controllers start anew, where they are ours to stop. Nothing may depend on that, so elsewhere the
+    /// step is as good as done.
+    pub async fn restart(&mut self) {
+        if let Ground::Simulated(simulated) = self {
+            simulated.restart().await;
+        }
+    }
+
+    /// Time passes.
+    pub async fn wait(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    /// Everything comes to rest, as far as that can be known.
+    pub async fn settle(&self) -> Result<(), Trouble> {
+        match self {
+            Ground::Simulated(simulated) => simulated.settle().await,
+            Ground::Live(live) => live.settle().await,
+        }
+    }
+
+    /// What was counted, where that can be asked.
+    pub fn metrics(&self) -> Option<BTreeMap<String, f64>> {
+        match self {
+            Ground::Simulated(simulated) => Some(simulated.metrics()),
+            Ground::Live(_) => None,
+        }
+    }
+
+    /// How long an expectation may take to come true.
+    pub fn patience(&self) -> Duration {
+        match self {
+            Ground::Simulated(_) => Duration::ZERO,
+            Ground::Live(live) => live.patience(),
+        }
+    }
+
+    /// Why a template is propagated as it is, where the brain can be asked.
+    pub async fn why(&self, reference: &Reference) -> Option<String> {
+        let Ground::Simulated(simulated) = self else { return None };
+        let object = simulated.control().get(reference).await.ok()??;
+        let text =
+            |pointer: &str| object.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let key = decide::TemplateKey {
+            api_version: text("/apiVersion").to_owned(),
+            kind: text("/kind").to_owned(),
+            namespace: text("/metadata/namespace").to_owned(),
+            name: text("/metadata/name").to_owned(),
+        };
+        let world = simulated.ctx().view.world();
+        decide::why::why(&world, &key, Answers::BRAIN).map(|why| why.to_string())
+    }
+}
+
+fn live_cannot(what: &str) -> Trouble {
+    Trouble(format!("a live control plane cannot be made to {what}"))
+}

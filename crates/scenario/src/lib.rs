@@ -1,0 +1,26 @@
+//! Scenario files: what they say, and how they are played, on a whole control plane inside this process or on
+//! one that is running somewhere. Knows no terminal and no command line.
+
+mod door;
+mod ending;
+mod expectation;
+mod faults;
+mod file;
+mod ground;
+mod judge;
+mod live;
+mod matching;
+mod play;
+mod reference;
+mod short;
+mod simulated;
+mod step;
+mod suite;
+mod way;
+
+pub use file::{FileError, Scenario, find};
+pub use ground::Trouble;
+pub use live::Live;
+pub use play::Failure;
+pub use suite::{Options, Outcome, Verdict, run, run_live};
+pub use way::Way;

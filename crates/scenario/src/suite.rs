@@ -1,0 +1,172 @@
+//! Plays many scenarios, each in every way that is asked for, as many at once as there are processors.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use controllers::gates::Switches;
+
+use crate::ending::{Ending, differences, ending};
+use crate::file::Scenario;
+use crate::ground::{Ground, Trouble};
+use crate::live::Live;
+use crate::play::{Failure, Player};
+use crate::simulated::Simulated;
+use crate::step::Cluster;
+use crate::way::Way;
+
+/// How scenarios are played.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The ways; endings are compared with the plain one if it is among them.
+    pub ways: Vec<Way>,
+    /// What random choices follow from.
+    pub seed: u64,
+    /// How many at once.
+    pub jobs: usize,
+}
+
+/// What became of one scenario in one way.
+#[derive(Debug)]
+pub struct Outcome<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// The way.
+    pub way: Way,
+    /// The seed.
+    pub seed: u64,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What became of a scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything was as expected.
+    Passed,
+    /// Something was not.
+    Failed(Failure),
+    /// Every step was as expected, but it did not end as in the plain way.
+    Differs(Vec<String>),
+    /// It cannot be played here.
+    Skipped(String),
+}
+
+/// Plays scenarios in this process; `tell` hears of each as soon as it ends.
+pub fn run(scenarios: &[Scenario], options: &Options, tell: impl Fn(&Outcome<'_>) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.clamp(1, scenarios.len().max(1)) {
+            scope.spawn(|| {
+                while let Some(scenario) = scenarios.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    run_one(scenario, options, &tell);
+                }
+            });
+        }
+    });
+}
+
+fn run_one(scenario: &Scenario, options: &Options, tell: &impl Fn(&Outcome<'_>)) {
+    let mut plain: Option<Ending> = None;
+    for &way in &options.ways {
+        let begun = Instant::now();
+        let verdict = match simulate(scenario, way, options.seed) {
+            Err(failure) => Verdict::Failed(failure),
+            Ok(ending) => match &plain {
+                None => {
+                    plain = (way == Way::Plain).then_some(ending);
+                    Verdict::Passed
+                }
+                Some(plain) => match differences(plain, &ending) {
+                    lines if lines.is_empty() => Verdict::Passed,
+                    lines => Verdict::Differs(lines),
+                },
+            },
+        };
+        tell(&Outcome { scenario, way, seed: options.seed, verdict, took: begun.elapsed() });
+    }
+}
+
+/// Plays a scenario in a runtime of its own, whose time only passes when nothing is left to do.
+fn simulate(scenario: &Scenario, way: Way, seed: u64) -> Result<Ending, Failure> {
+    let trouble = |Trouble(trouble)| before_the_first_step(trouble);
+    let switches = switches(&scenario.gates).map_err(before_the_first_step)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.map_err(|error| before_the_first_step(error.to_string()))?;
+    runtime.block_on(async {
+        let simulated = Simulated::start(&scenario.clusters, switches, way, seed).await.map_err(trouble)?;
+        let mut ground = Ground::Simulated(Box::new(simulated));
+        let played = Player::new(scenario, way).play(&mut ground).await;
+        let Ground::Simulated(simulated) = ground else { unreachable!("it was made so above") };
+        let ended = match played {
+            Ok(()) => ending(&simulated).await.map_err(trouble),
+            Err(failure) => Err(failure),
+        };
+        simulated.end().await;
+        ended
+    })
+}
+
+fn before_the_first_step(problem: String) -> Failure {
+    Failure { step: 0, title: "before the first step".to_owned(), problems: vec![problem], whys: Vec::new() }
+}
+
+fn switches(gates: &BTreeMap<String, bool>) -> Result<Switches, String> {
+    let text: Vec<String> = gates.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    controllers::gates::parse(&text.join(",")).map_err(|error| error.to_string())
+}
+
+/// Plays scenarios one after the other on a control plane that is running somewhere, whose gates differ from
+/// the default by these.
+pub async fn run_live(
+    scenarios: &[Scenario],
+    live: &Live,
+    gates: &BTreeMap<String, bool>,
+    tell: impl Fn(&Outcome<'_>),
+) {
+    for scenario in scenarios {
+        let begun = Instant::now();
+        let verdict = match unfit(scenario, live, gates) {
+            Some(reason) => Verdict::Skipped(reason),
+            None => play_live(scenario, live).await,
+        };
+        tell(&Outcome { scenario, way: Way::Plain, seed: 0, verdict, took: begun.elapsed() });
+    }
+}
+
+async fn play_live(scenario: &Scenario, live: &Live) -> Verdict {
+    let mut ground = Ground::Live(live.clone());
+    let mut player = Player::new(scenario, Way::Plain);
+    let played = player.play(&mut ground).await;
+    let cleaned = player.clean_up(&ground).await;
+    match (played, cleaned) {
+        (Err(failure), _) => Verdict::Failed(failure),
+        (Ok(()), Err(Trouble(trouble))) => Verdict::Failed(Failure {
+            step: 0,
+            title: "clean up".to_owned(),
+            problems: vec![trouble],
+            whys: Vec::new(),
+        }),
+        (Ok(()), Ok(())) => Verdict::Passed,
+    }
+}
+
+/// Why a scenario cannot be played on this control plane.
+fn unfit(scenario: &Scenario, live: &Live, gates: &BTreeMap<String, bool>) -> Option<String> {
+    if scenario.gates != *gates {
+        return Some(format!("it needs the feature gates {:?}", scenario.gates));
+    }
+    let there = live.members();
+    for cluster in &scenario.clusters {
+        if !there.contains(&cluster.name) {
+            return Some(format!("there is no member {}", cluster.name));
+        }
+        if *cluster != Cluster::named(&cluster.name) {
+            return Some(format!("it needs a {} of its own making", cluster.name));
+        }
+    }
+    let simulated_only = scenario.steps.iter().find(|step| step.is_simulated_only());
+    simulated_only.map(|step| format!("{:?} can only be simulated", step.title))
+}
