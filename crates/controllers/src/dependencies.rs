@@ -78,13 +78,18 @@ async fn let_go(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> Result<Next, 
 /// The templates whose bindings still repeat this binding's clusters.
 fn attached_to(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> BTreeSet<TemplateKey> {
     let world = ctx.view.world();
-    let repeats = |template: &TemplateKey| {
+    let repeats = |template: &Arc<TemplateKey>| {
         world.bindings.get(&template.binding()).is_some_and(|attached| {
             let mut by = attached.spec.required_by.iter();
             by.any(|by| by.namespace == key.namespace && by.name == key.name)
         })
     };
-    noted(binding).iter().flat_map(|need| world.found(need)).filter(repeats).collect()
+    noted(binding)
+        .iter()
+        .flat_map(|need| world.found(need))
+        .filter(repeats)
+        .map(Arc::unwrap_or_clone)
+        .collect()
 }
 
 async fn write(
@@ -164,7 +169,7 @@ pub fn moved(ctx: &Ctx, before: Option<&Binding>, after: Option<&Binding>) {
             ctx.queues.attachments.add(template_key(binding), Priority::Resync);
         }
         for template in noted(binding).iter().flat_map(|need| world.found(need)) {
-            ctx.queues.attachments.add(template, Priority::User);
+            ctx.queues.attachments.add(Arc::unwrap_or_clone(template), Priority::User);
         }
     }
     let concerns = |binding: &Binding| {

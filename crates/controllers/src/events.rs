@@ -38,7 +38,7 @@ pub struct Regarding {
 
 impl From<&Template> for Regarding {
     fn from(template: &Template) -> Self {
-        let key = template.key.clone();
+        let key = decide::TemplateKey::clone(&template.key);
         let uid = template.uid.clone();
         Self { api_version: key.api_version, kind: key.kind, namespace: key.namespace, name: key.name, uid }
     }

@@ -64,7 +64,7 @@ impl Sums {
 
 /// Counts everything once, before anybody works: a half-counted sum must never be written.
 pub fn count_all(ctx: &Ctx) {
-    let keys: Vec<TemplateKey> = ctx.view.world().templates.iter().map(|one| one.key.clone()).collect();
+    let keys: Vec<Arc<TemplateKey>> = ctx.view.world().templates.iter().map(|one| one.key.clone()).collect();
     keys.iter().for_each(|key| touched(ctx, key));
     let policies: Vec<PolicyKey> = ctx.view.world().policies.iter().map(|one| one.key.clone()).collect();
     policies.into_iter().for_each(|key| look_later(ctx, key));

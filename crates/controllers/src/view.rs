@@ -88,11 +88,12 @@ impl View {
 
     /// Takes in an object that decisions depend on; says which templates must be looked at.
     pub fn put(&self, object: Value) -> BTreeSet<TemplateKey> {
-        self.write().apply(&Change::Put(Arc::new(object))).unwrap_or_else(|error| {
+        let touched = self.write().apply(&Change::Put(Arc::new(object))).unwrap_or_else(|error| {
             // An object that nobody can read was written by somebody else; it decides nothing.
             tracing::warn!(%error, "an object is left out of account");
             BTreeSet::new()
-        })
+        });
+        touched.into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
     /// Forgets an object; says which templates must be looked at.
@@ -117,9 +118,9 @@ impl View {
         let kept = world.bindings.get(&place).cloned();
         let touched = world.apply(&Change::Delete { api_version, kind, namespace, name }).unwrap_or_default();
         if let Some(binding) = kept {
-            Arc::make_mut(&mut world.bindings).entry(place).or_insert(binding);
+            Arc::make_mut(&mut world.bindings).entry(Arc::new(place)).or_insert(binding);
         }
-        touched
+        touched.into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
     /// Takes in a binding.
@@ -130,7 +131,7 @@ impl View {
         if !id.is_empty() {
             self.works_mut().bindings.insert(id.to_owned(), key.clone());
         }
-        Arc::make_mut(&mut self.write().bindings).insert(key, Arc::new(binding))
+        Arc::make_mut(&mut self.write().bindings).insert(Arc::new(key), Arc::new(binding))
     }
 
     /// Forgets a binding.
@@ -174,7 +175,7 @@ impl View {
 
     /// Every binding's key.
     pub fn binding_keys(&self) -> Vec<BindingKey> {
-        self.world().bindings.keys().cloned().collect()
+        self.world().bindings.keys().map(|key| BindingKey::clone(key)).collect()
     }
 
     /// A member.
@@ -261,8 +262,8 @@ impl View {
         drop(known);
         let mut world = self.write();
         let of_kind = |key: &TemplateKey| key.api_version == api_version && key.kind == kind;
-        let left = world.templates.iter().map(|template| template.key.clone()).filter(of_kind);
-        let left: BTreeSet<TemplateKey> = left.collect();
+        let keys = world.templates.iter().map(|template| TemplateKey::clone(&template.key));
+        let left: BTreeSet<TemplateKey> = keys.filter(of_kind).collect();
         left.iter().for_each(|key| drop(world.templates.remove(key)));
         left
     }

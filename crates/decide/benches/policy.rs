@@ -11,6 +11,10 @@ use decide::world::{Answers, Change};
 use decide::{Gates, Policies, Policy, Template, Templates, World, claim};
 use serde_json::{Value, json};
 
+/// The allocator that the program has.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 
 fn template(namespace: &str, name: &str, app: &str) -> Template {

@@ -82,7 +82,7 @@ pub fn claim(template: &Template, past: Past, policies: &Policies, gates: &Gates
         return Claim::Foreign(ClaimWhy { reason, candidates: Vec::new() });
     }
     let candidates = rank::candidates(template, policies);
-    let current = claim_on(&template.labels, &template.annotations);
+    let current = ClaimSeen::on(&template.labels, &template.annotations);
     let owner = current.as_ref().and_then(|mark| candidates.iter().find(|(policy, _)| mark.is_of(policy)));
     let decided = match owner {
         Some((owner, _)) if gates.static_policy && !past.changed => {
@@ -95,7 +95,7 @@ pub fn claim(template: &Template, past: Past, policies: &Policies, gates: &Gates
         }
         _ => best(&candidates),
     };
-    let why = ClaimWhy { reason: decided.1, candidates: rank::listed(&candidates) };
+    let why = ClaimWhy { reason: decided.1, candidates: rank::listed(candidates) };
     match decided.0 {
         Some(policy) if current.is_some_and(|mark| mark.is_of(&policy)) => Claim::Kept(policy, why),
         Some(policy) => Claim::Taken(policy, why),
@@ -223,20 +223,50 @@ pub fn claim_on(
     labels_of: &BTreeMap<String, String>,
     annotations_of: &BTreeMap<String, String>,
 ) -> Option<ClaimMark> {
-    let set =
-        |map: &BTreeMap<String, String>, key: &str| map.get(key).filter(|value| !value.is_empty()).cloned();
-    let namespaced = || {
-        let namespace = set(annotations_of, annotations::PROPAGATION_POLICY_NAMESPACE)?;
-        let name = set(annotations_of, annotations::PROPAGATION_POLICY_NAME)?;
-        let id = set(labels_of, labels::PROPAGATION_POLICY_PERMANENT_ID)?;
-        Some(ClaimMark { policy: PolicyKey { namespace, name }, id })
-    };
-    let cluster_scoped = || {
-        let name = set(annotations_of, annotations::CLUSTER_PROPAGATION_POLICY_NAME)?;
-        let id = set(labels_of, labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID)?;
-        Some(ClaimMark { policy: PolicyKey { namespace: String::new(), name }, id })
-    };
-    namespaced().or_else(cluster_scoped)
+    ClaimSeen::on(labels_of, annotations_of).map(ClaimSeen::mark)
+}
+
+/// The same, as it stands on the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClaimSeen<'o> {
+    pub namespace: &'o str,
+    pub name: &'o str,
+    pub id: &'o str,
+}
+
+impl<'o> ClaimSeen<'o> {
+    pub fn on(
+        labels_of: &'o BTreeMap<String, String>,
+        annotations_of: &'o BTreeMap<String, String>,
+    ) -> Option<ClaimSeen<'o>> {
+        let set = |map: &'o BTreeMap<String, String>, key: &str| {
+            map.get(key).map(String::as_str).filter(|value| !value.is_empty())
+        };
+        let namespaced = || {
+            let namespace = set(annotations_of, annotations::PROPAGATION_POLICY_NAMESPACE)?;
+            let name = set(annotations_of, annotations::PROPAGATION_POLICY_NAME)?;
+            let id = set(labels_of, labels::PROPAGATION_POLICY_PERMANENT_ID)?;
+            Some(ClaimSeen { namespace, name, id })
+        };
+        let cluster_scoped = || {
+            let name = set(annotations_of, annotations::CLUSTER_PROPAGATION_POLICY_NAME)?;
+            let id = set(labels_of, labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID)?;
+            Some(ClaimSeen { namespace: "", name, id })
+        };
+        namespaced().or_else(cluster_scoped)
+    }
+
+    pub fn is_of(&self, policy: &Policy) -> bool {
+        self.name == policy.key.name && self.namespace == policy.key.namespace && self.id == policy.id()
+    }
+
+    pub fn policy(self) -> PolicyKey {
+        PolicyKey { namespace: self.namespace.to_owned(), name: self.name.to_owned() }
+    }
+
+    fn mark(self) -> ClaimMark {
+        ClaimMark { policy: self.policy(), id: self.id.to_owned() }
+    }
 }
 
 #[cfg(test)]

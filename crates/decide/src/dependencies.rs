@@ -93,7 +93,7 @@ pub fn attached<'r>(
     }
     let mut binding = existing.cloned().unwrap_or_else(|| empty(template));
     if existing.is_none() {
-        own(&mut binding, template);
+        own(&mut binding.metadata, template);
     }
     binding.metadata.labels.retain(|key, _| !key.starts_with(DEPENDED_BY_PREFIX));
     binding.metadata.labels.extend(needed_by.iter().map(|needing| depended_by(needing)));

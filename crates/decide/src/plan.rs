@@ -3,10 +3,13 @@
 //! reconciling would not do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::activation::HoldWhy;
+use crate::activation::{Activation, HoldWhy};
+use crate::binding::Refusal;
+use crate::claim::ClaimWhy;
 use crate::policy::PolicyKey;
 use crate::propagation::Propagation;
 use crate::template::TemplateKey;
@@ -31,18 +34,22 @@ pub struct Plan {
 #[serde(rename_all = "camelCase")]
 pub struct TemplatePlan {
     /// The template.
-    pub template: TemplateKey,
+    pub template: Arc<TemplateKey>,
     /// Who would own it, if that changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<ClaimChange>,
     /// What waits for the template to change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HoldWhy>,
-    /// What would happen in each cluster.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub clusters: BTreeMap<String, ClusterPlan>,
+    /// What would happen in each cluster; templates to which the same happens share it.
+    #[serde(skip_serializing_if = "is_nowhere")]
+    pub clusters: Arc<BTreeMap<String, ClusterPlan>>,
     /// Why, in one sentence.
-    pub why: String,
+    pub why: Arc<str>,
+}
+
+fn is_nowhere(clusters: &BTreeMap<String, ClusterPlan>) -> bool {
+    clusters.is_empty()
 }
 
 /// How ownership of a template would change.
@@ -160,23 +167,44 @@ pub fn plan(world: &World, changes: &[Change], answers: Answers<'_>) -> Result<P
         after = again;
         touched.extend(more);
     }
-    let mut reasons = BTreeMap::new();
-    let mut see = |key: &TemplateKey, decided: &Propagation| {
+    let (mut reasons, mut texts) = (BTreeMap::new(), Texts::default());
+    let mut see = |key: &Arc<TemplateKey>, decided: &Propagation| {
         if !decided.is_settled() {
-            reasons.entry(key.clone()).or_insert_with(|| decided.why().to_string());
+            reasons.entry(Arc::clone(key)).or_insert_with(|| texts.of(decided));
         }
     };
-    let written = after.settle_seen(&touched, answers, &mut see);
-    touched.extend(written);
+    let mut written = after.settle_seen(&touched, answers, &mut see);
+    touched.append(&mut written);
     let overrides_differ = before.overrides != after.overrides;
     Ok(Worlds { before: &before, after: &after, overrides_differ, answers }.difference(&touched, reasons))
+}
+
+/// The last reason in words: most templates that one edit touches share it.
+#[derive(Default)]
+struct Texts {
+    last: Option<(ClaimWhy, Activation, Option<Refusal>, Arc<str>)>,
+}
+
+impl Texts {
+    fn of(&mut self, decided: &Propagation) -> Arc<str> {
+        let Propagation { claim, activation, refusal, .. } = decided;
+        let same = |last: &&(ClaimWhy, Activation, Option<Refusal>, Arc<str>)| {
+            last.0 == *claim.why() && last.1 == *activation && last.2 == *refusal
+        };
+        if let Some((.., text)) = self.last.as_ref().filter(same) {
+            return Arc::clone(text);
+        }
+        let text: Arc<str> = decided.why().to_string().into();
+        self.last = Some((claim.why().clone(), activation.clone(), refusal.clone(), Arc::clone(&text)));
+        text
+    }
 }
 
 /// More rounds than any world needs to come to rest.
 const ROUNDS_MAX: usize = 4;
 
 /// The world with the changes made and nothing settled, and what they touch.
-fn made(world: &World, changes: &[Change]) -> Result<(World, BTreeSet<TemplateKey>), ChangeError> {
+fn made(world: &World, changes: &[Change]) -> Result<(World, BTreeSet<Arc<TemplateKey>>), ChangeError> {
     let mut after = world.clone();
     let mut touched = BTreeSet::new();
     for change in changes {

@@ -1,6 +1,7 @@
 //! What becomes of one template: claim, activation and binding in one answer, exactly what a controller
 //! writes. Reconciling and planning both call this; nothing is decided here that the three do not decide.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use api::Binding;
@@ -98,7 +99,8 @@ pub fn propagation(
         let activation = Activation::Hold(HoldWhy::Foreign);
         return Propagation { claim, activation, template: None, binding: None, refusal };
     }
-    let record = record::record(template, look.bound, &claim);
+    let written = template.claim_record();
+    let record = record::record(template, written.as_ref(), look.bound, &claim);
     let activation = match (claim.policy(), &record) {
         (Some(policy), Some(record)) => {
             activation(template, look.bound, policy, record, missing_overrides(policy), gates)
@@ -107,8 +109,12 @@ pub fn propagation(
     };
     let binding = look.binding(&claim, &activation, interpret).filter(|_| refusal.is_none());
     Propagation {
-        template: look.marks(&claim, record.as_ref()),
-        binding: binding.filter(|written| Some(written) != facts.binding),
+        template: look.marks(&claim, written.as_ref(), record.as_deref()),
+        // One that was not copied is as it was.
+        binding: binding.and_then(|binding| match binding {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(written) => (Some(&written) != facts.binding).then_some(written),
+        }),
         claim,
         activation,
         refusal,
@@ -123,39 +129,39 @@ struct Look<'l> {
     past: Past,
 }
 
-impl Look<'_> {
-    /// The binding after this look; none if there is none.
+impl<'l> Look<'l> {
+    /// The binding after this look, a copy only if it changes; none if there is none.
     fn binding(
         self,
         claim: &Claim,
         activation: &Activation,
         interpret: impl FnOnce(&Template, &Policy) -> Interpretation,
-    ) -> Option<Binding> {
+    ) -> Option<Cow<'l, Binding>> {
         let (template, policy) = (self.facts.template, claim.policy().map(AsRef::as_ref));
         let (mut written, mut pin) = match (activation, policy, self.bound) {
             (Activation::Follow(_), Some(policy), bound) => {
                 let interpretation = interpret(template, policy);
                 let (written, pin) =
-                    binding::binding(template, policy, bound, &interpretation, self.facts.gates);
+                    binding::binding(template, policy, bound, interpretation, self.facts.gates);
                 (written, Some(pin))
             }
             (Activation::Adopt, Some(policy), Some(bound)) => {
-                (bound.binding.clone(), Some(binding::adopted(template, policy)))
+                (Cow::Borrowed(bound.binding), Some(binding::adopted(template, policy)))
             }
-            (_, _, bound) => (bound?.binding.clone(), bound?.pin.clone()),
+            (_, _, bound) => (Cow::Borrowed(bound?.binding), bound?.pin.clone()),
         };
         if !record::is_written(&written.metadata.labels, &written.metadata.annotations, policy) {
-            written = binding::with_claim(written, policy);
+            binding::put_claim(written.to_mut(), policy);
         }
         self.brake(&mut written, pin.as_mut(), policy);
         if let Some(pin) = pin.filter(|pin| self.bound.and_then(|bound| bound.pin.as_ref()) != Some(pin)) {
-            pin.write(&mut written.metadata);
+            pin.write(&mut written.to_mut().metadata);
         }
         Some(written)
     }
 
     /// L5, U7, U8: the brake of the policy in charge, or of the last one, or of any rollout policy.
-    fn brake(self, written: &mut Binding, pin: Option<&mut Pin>, policy: Option<&Policy>) {
+    fn brake(self, written: &mut Cow<'_, Binding>, pin: Option<&mut Pin>, policy: Option<&Policy>) {
         // Only other bindings need it, so their brakes count (U6); see `dependencies`. And without a pin nobody
         // knows which part of the brake was the policy's, so it all stays.
         let (Some(_), Some(pin)) = (&written.spec.placement, pin) else { return };
@@ -163,16 +169,24 @@ impl Look<'_> {
             pin.suspension.clone_from(&policy.spec.suspension);
         }
         let rollouts = self.facts.rollouts.values().filter(|rollout| rollout.matches(self.facts.template));
-        let existing = written.spec.suspension.take();
-        written.spec.suspension = binding::suspension(pin.suspension.as_ref(), rollouts, existing.as_ref());
+        let suspension =
+            binding::suspension(pin.suspension.as_ref(), rollouts, written.spec.suspension.as_ref());
+        if written.spec.suspension != suspension {
+            written.to_mut().spec.suspension = suspension;
+        }
     }
 
     /// Labels and annotations the template should have; none if it has them.
-    fn marks(self, claim: &Claim, claim_record: Option<&ClaimRecord>) -> Option<Marks> {
+    fn marks(
+        self,
+        claim: &Claim,
+        written: Option<&ClaimRecord>,
+        claim_record: Option<&ClaimRecord>,
+    ) -> Option<Marks> {
         let template = self.facts.template;
         let (policy, waits) = (claim.policy().map(AsRef::as_ref), self.waits(claim));
         let right = record::is_written(&template.labels, &template.annotations, policy)
-            && template.claim_record().as_ref() == claim_record
+            && written == claim_record
             && waits == self.past.waiting;
         if right {
             return None;

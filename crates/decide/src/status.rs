@@ -32,9 +32,9 @@ pub fn status(binding: &Binding, works: &[Work]) -> Status {
     let mut items: Vec<AggregatedStatusItem> = living.filter_map(|work| item(binding, work)).collect();
     items.sort_by(|a, b| a.cluster_name.cmp(&b.cluster_name));
     let wanted = clusters_in_use(&binding.spec);
-    let applied: BTreeSet<String> =
-        items.iter().filter(|item| item.applied).map(|item| item.cluster_name.clone()).collect();
-    let fully_applied = !wanted.is_empty() && applied == wanted && items.len() == wanted.len();
+    let applied: BTreeSet<&str> =
+        items.iter().filter(|item| item.applied).map(|item| item.cluster_name.as_str()).collect();
+    let fully_applied = !wanted.is_empty() && applied.iter().eq(wanted.keys()) && items.len() == wanted.len();
     Status { items, fully_applied }
 }
 

@@ -72,8 +72,8 @@ pub fn group(api_version: &str) -> &str {
 /// An object that policies can propagate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
-    /// What it is and how it is called.
-    pub key: TemplateKey,
+    /// What it is and how it is called; indexes and plans share it.
+    pub key: Arc<TemplateKey>,
     /// Unique over time.
     pub uid: String,
     /// Changes with every write.
@@ -104,12 +104,12 @@ impl Template {
             return None;
         }
         Some(Template {
-            key: TemplateKey {
+            key: Arc::new(TemplateKey {
                 api_version: text("apiVersion")?,
                 kind: text("kind")?,
                 namespace: metadata.namespace,
                 name: metadata.name,
-            },
+            }),
             changed: Moment {
                 second: changed(&metadata.managed_fields, metadata.creation_timestamp),
                 version: metadata.resource_version.parse().unwrap_or(0),

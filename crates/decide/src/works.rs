@@ -153,11 +153,19 @@ pub fn targets(spec: &BindingSpec) -> Vec<TargetCluster> {
     spec.clusters.iter().chain(needed).filter(|target| seen.insert(target.name.as_str())).cloned().collect()
 }
 
-/// The clusters in which a binding may have a Work: its targets and those it is leaving gracefully.
-pub fn clusters_in_use(spec: &BindingSpec) -> BTreeSet<String> {
+/// The clusters in which a binding may have a Work, with their replicas: its targets and those it is leaving
+/// gracefully.
+pub fn clusters_in_use(spec: &BindingSpec) -> BTreeMap<&str, i32> {
+    let mut clusters = BTreeMap::new();
+    let needed = spec.required_by.iter().flat_map(|snapshot| &snapshot.clusters);
+    for target in spec.clusters.iter().chain(needed) {
+        clusters.entry(target.name.as_str()).or_insert(target.replicas);
+    }
     let leaving = spec.graceful_eviction_tasks.iter().filter(|task| !goes_directly(task.purge_mode));
-    let names = leaving.map(|task| task.from_cluster.clone());
-    targets(spec).into_iter().map(|target| target.name).chain(names).collect()
+    for task in leaving {
+        clusters.entry(task.from_cluster.as_str()).or_insert(0);
+    }
+    clusters
 }
 
 fn goes_directly(purge_mode: Option<PurgeMode>) -> bool {
@@ -172,7 +180,7 @@ fn orphans(binding: &Binding, existing: &[Work]) -> BTreeMap<String, Orphan> {
     let in_use = clusters_in_use(&binding.spec);
     let reason = |cluster: &str| match binding.metadata.deletion_timestamp {
         Some(_) => Some(Orphan::BindingDeleted),
-        None => (!in_use.contains(cluster)).then_some(Orphan::NotChosen),
+        None => (!in_use.contains_key(cluster)).then_some(Orphan::NotChosen),
     };
     let living = existing.iter().filter(|work| work.metadata.deletion_timestamp.is_none());
     living.filter_map(|work| Some((cluster_of(work).to_owned(), reason(cluster_of(work))?))).collect()

@@ -9,11 +9,12 @@ use api::interpreter::DependentObjectReference;
 use api::{Binding, Cluster, OverridePolicy};
 
 use crate::binding::Rollout;
-use crate::claim::claim_on;
+use crate::claim::ClaimSeen;
 use crate::claim::policies::Policies;
 use crate::claim::templates::Templates;
 use crate::dependencies::{self, attached};
 use crate::gates::Gates;
+use crate::placement::Recent;
 use crate::policy::{Policy, PolicyKey};
 use crate::propagation::{Facts, Propagation, propagation};
 use crate::selector::labels_match;
@@ -33,7 +34,7 @@ pub struct World {
     /// Everything that can be propagated.
     pub templates: Templates,
     /// Bindings of both scopes; a copy of the world shares them until one changes.
-    pub bindings: Arc<BTreeMap<BindingKey, Arc<Binding>>>,
+    pub bindings: Arc<BTreeMap<Arc<BindingKey>, Arc<Binding>>>,
     /// Members, by name.
     pub clusters: Arc<Vec<Cluster>>,
     /// Override policies of both scopes.
@@ -48,36 +49,42 @@ impl World {
     /// What becomes of one template now; none if there is no such template.
     pub fn look(&self, key: &TemplateKey, answers: Answers<'_>) -> Option<Propagation> {
         let template = self.templates.get(key)?;
-        let facts = Facts {
-            template,
-            binding: self.bindings.get(&key.binding()).map(AsRef::as_ref),
-            policies: &self.policies,
-            rollouts: &self.rollouts,
-            gates: &self.gates,
-        };
+        let binding = self.bindings.get(&key.binding());
+        Some(self.look_at(template, binding.map(AsRef::as_ref), answers))
+    }
+
+    /// What becomes of this template with this binding now.
+    fn look_at(&self, template: &Template, binding: Option<&Binding>, answers: Answers<'_>) -> Propagation {
+        let World { policies, rollouts, gates, .. } = self;
+        let facts = Facts { template, binding, policies, rollouts, gates };
         let missing = |policy: &Policy| self.missing_overrides(policy);
-        Some(propagation(facts, |template, _| (answers.interpret)(template), missing))
+        propagation(facts, |template, _| (answers.interpret)(template), missing)
     }
 
     /// Writes what should be until nothing is left to write, for these templates and what they need.
     /// Returns the templates whose binding or claim was written.
-    pub fn settle(&mut self, keys: &BTreeSet<TemplateKey>, answers: Answers<'_>) -> BTreeSet<TemplateKey> {
+    pub fn settle(
+        &mut self,
+        keys: &BTreeSet<Arc<TemplateKey>>,
+        answers: Answers<'_>,
+    ) -> BTreeSet<Arc<TemplateKey>> {
         self.settle_seen(keys, answers, &mut |_, _| {})
     }
 
     /// The same, and shows the first decision about each template, which is the one that has the reasons.
     pub(crate) fn settle_seen(
         &mut self,
-        keys: &BTreeSet<TemplateKey>,
+        keys: &BTreeSet<Arc<TemplateKey>>,
         answers: Answers<'_>,
-        see: &mut dyn FnMut(&TemplateKey, &Propagation),
-    ) -> BTreeSet<TemplateKey> {
-        let mut written = BTreeSet::new();
+        see: &mut dyn FnMut(&Arc<TemplateKey>, &Propagation),
+    ) -> BTreeSet<Arc<TemplateKey>> {
+        let mut written = Vec::new();
         let mut dirty = Cow::Borrowed(keys);
+        let mut recent = Recent::default();
         for _ in 0..LOOKS_MAX {
             for key in dirty.iter() {
-                if self.settle_one(key, answers, see) {
-                    written.insert(key.clone());
+                if self.settle_one(key, answers, &mut recent, see) {
+                    written.push(Arc::clone(key));
                 }
             }
             let attached = self.attach(answers);
@@ -87,11 +94,11 @@ impl World {
             }
             dirty = Cow::Owned(attached);
         }
-        written
+        written.into_iter().collect()
     }
 
     /// The same for every template there is.
-    pub fn settle_all(&mut self, answers: Answers<'_>) -> BTreeSet<TemplateKey> {
+    pub fn settle_all(&mut self, answers: Answers<'_>) -> BTreeSet<Arc<TemplateKey>> {
         let keys = self.templates.iter().map(|template| template.key.clone()).collect();
         self.settle(&keys, answers)
     }
@@ -122,80 +129,81 @@ impl World {
     /// only when a look has seen that a policy acted (S3).
     fn settle_one(
         &mut self,
-        key: &TemplateKey,
+        key: &Arc<TemplateKey>,
         answers: Answers<'_>,
-        see: &mut dyn FnMut(&TemplateKey, &Propagation),
+        recent: &mut Recent,
+        see: &mut dyn FnMut(&Arc<TemplateKey>, &Propagation),
     ) -> bool {
-        let mut wrote = false;
+        let (mut wrote, binding_key) = (false, key.binding());
         for look in 0..LOOKS_MAX {
-            let Some(decided) = self.look(key, answers) else { return wrote };
+            let Some(template) = self.templates.get(key) else { return wrote };
+            let existing = self.bindings.get(&binding_key);
+            let decided = self.look_at(template, existing.map(AsRef::as_ref), answers);
             if look == 0 {
                 see(key, &decided);
             }
             let settled = decided.is_settled();
-            self.write(key, decided);
-            let placed = self.place(&key.binding(), answers);
+            let marked = decided.template.map(|marks| template.with_marks(marks.labels, marks.annotations));
+            let waits = marked.as_ref().unwrap_or(template).is_waiting();
+            let bound = decided.binding.is_some();
+            let mut binding = decided.binding.map(Arc::new).or_else(|| existing.cloned());
+            let placed = binding.as_mut().is_some_and(|binding| self.place(binding, answers, recent));
             wrote |= !settled || placed;
-            if settled || !self.templates.get(key).is_some_and(|template| template.is_waiting()) {
+            if let Some(binding) = binding.filter(|_| bound || placed) {
+                self.put_binding(&binding_key, binding);
+            }
+            if let Some(template) = marked {
+                self.templates.insert(template);
+            }
+            if settled || !waits {
                 break;
             }
         }
         wrote
     }
 
-    fn write(&mut self, key: &TemplateKey, decided: Propagation) {
-        if let (Some(marks), Some(template)) = (decided.template, self.templates.get(key)) {
-            let template = template.with_marks(marks.labels, marks.annotations);
-            self.templates.insert(template);
-        }
-        if let Some(binding) = decided.binding {
-            Arc::make_mut(&mut self.bindings).insert(key.binding(), Arc::new(binding));
+    fn put_binding(&mut self, key: &BindingKey, binding: Arc<Binding>) {
+        let bindings = Arc::make_mut(&mut self.bindings);
+        match bindings.get_mut(key) {
+            Some(slot) => *slot = binding,
+            None => drop(bindings.insert(Arc::new(key.clone()), binding)),
         }
     }
 
     /// A binding without a claim is frozen, so no scheduler looks at it.
-    fn place(&mut self, key: &BindingKey, answers: Answers<'_>) -> bool {
-        let Some(binding) = self.bindings.get(key) else { return false };
-        if claim_on(&binding.metadata.labels, &binding.metadata.annotations).is_none() {
-            return false;
-        }
-        match (answers.place)(binding, self) {
-            Some(placed) => {
-                Arc::make_mut(&mut self.bindings).insert(key.clone(), Arc::new(placed));
-                true
-            }
-            None => false,
-        }
+    fn place(&self, binding: &mut Arc<Binding>, answers: Answers<'_>, recent: &mut Recent) -> bool {
+        let claim = ClaimSeen::on(&binding.metadata.labels, &binding.metadata.annotations);
+        claim.is_some() && (answers.place)(binding, self, recent)
     }
 
     /// Brings every attached binding in line with the bindings that need it.
-    fn attach(&mut self, answers: Answers<'_>) -> BTreeSet<TemplateKey> {
+    fn attach(&mut self, answers: Answers<'_>) -> BTreeSet<Arc<TemplateKey>> {
         let mut needs = self.needs(answers);
         for template in self.bindings.values().filter(|binding| !binding.spec.required_by.is_empty()) {
-            needs.entry(resource(template)).or_default();
+            needs.entry(Arc::new(resource(template))).or_default();
         }
         let mut written = BTreeSet::new();
         for (key, needed_by) in needs {
             let Some(template) = self.templates.get(&key) else { continue };
             let existing = self.bindings.get(&key.binding()).map(AsRef::as_ref);
             let needed_by: Vec<&Binding> =
-                needed_by.iter().filter_map(|by| self.bindings.get(by)).map(AsRef::as_ref).collect();
+                needed_by.iter().filter_map(|by| self.bindings.get(by.as_ref())).map(AsRef::as_ref).collect();
             let wanted = attached(template, existing, &needed_by, self.rollouts.values());
             if let Some(wanted) = wanted.filter(|wanted| Some(&wanted.binding) != existing) {
-                Arc::make_mut(&mut self.bindings).insert(key.binding(), Arc::new(wanted.binding));
+                self.put_binding(&key.binding(), Arc::new(wanted.binding));
                 written.insert(key);
             }
         }
         written
     }
 
-    fn needs(&self, answers: Answers<'_>) -> BTreeMap<TemplateKey, BTreeSet<BindingKey>> {
-        let mut needs: BTreeMap<TemplateKey, BTreeSet<BindingKey>> = BTreeMap::new();
-        for (by, binding) in self.bindings.iter() {
+    fn needs(&self, answers: Answers<'_>) -> BTreeMap<Arc<TemplateKey>, BTreeSet<Arc<BindingKey>>> {
+        let mut needs: BTreeMap<Arc<TemplateKey>, BTreeSet<Arc<BindingKey>>> = BTreeMap::new();
+        for (by, binding) in self.bindings.iter().filter(|(_, binding)| binding.spec.propagate_deps) {
             let template = self.templates.get(&resource(binding)).map(AsRef::as_ref);
             for reference in dependencies::needs(binding, template, answers.dependencies) {
-                for key in self.found(&reference).into_iter().filter(|key| key.binding() != *by) {
-                    needs.entry(key).or_default().insert(by.clone());
+                for key in self.found(&reference).into_iter().filter(|key| key.binding() != **by) {
+                    needs.entry(key).or_default().insert(Arc::clone(by));
                 }
             }
         }
@@ -203,7 +211,7 @@ impl World {
     }
 
     /// The templates a dependency means: one by name, or any by label in its namespace.
-    pub fn found(&self, reference: &DependentObjectReference) -> Vec<TemplateKey> {
+    pub fn found(&self, reference: &DependentObjectReference) -> Vec<Arc<TemplateKey>> {
         let key = TemplateKey {
             api_version: reference.api_version.clone(),
             kind: reference.kind.clone(),

@@ -39,7 +39,7 @@ impl Needs {
     /// The bindings that need a template.
     pub fn who(&self, template: &Template) -> BTreeSet<BindingKey> {
         let by_name = self.by.get(&template.key).into_iter().flatten();
-        let anywhere = TemplateKey { name: String::new(), ..template.key.clone() };
+        let anywhere = TemplateKey { name: String::new(), ..TemplateKey::clone(&template.key) };
         let by_label = self.by.get(&anywhere).into_iter().flatten();
         let mean = |binding: &&BindingKey| {
             self.of.get(*binding).into_iter().flatten().any(|need| {

@@ -6,6 +6,8 @@ use api::binding::{BindingSuspension, TargetCluster};
 use api::{RolloutPolicy, Suspension};
 use serde_json::{Value, json};
 
+use api::finalizers;
+
 use super::*;
 
 fn template(api_version: &str, name: &str) -> Template {
@@ -29,8 +31,9 @@ fn bound(template: &Template, spec: Value, existing: Option<&Binding>) -> Bindin
     let interpretation =
         Interpretation { replicas: 3, schedule_priority: Some(9), ..Interpretation::default() };
     let gates = Gates { schedule_priority: true, workload_affinity: true, ..Gates::default() };
-    let (mut binding, pin) =
-        binding(template, &policy(spec), existing.map(Bound::of).as_ref(), &interpretation, &gates);
+    let (binding, pin) =
+        binding(template, &policy(spec), existing.map(Bound::of).as_ref(), interpretation, &gates);
+    let mut binding = binding.into_owned();
     pin.write(&mut binding.metadata);
     binding
 }

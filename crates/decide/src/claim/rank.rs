@@ -65,8 +65,8 @@ pub(super) fn candidates<'p>(
 }
 
 /// The same list as values.
-pub(super) fn listed(candidates: &[(&Arc<Policy>, Candidate)]) -> Vec<Candidate> {
-    candidates.iter().map(|(_, candidate)| candidate.clone()).collect()
+pub(super) fn listed(candidates: Vec<(&Arc<Policy>, Candidate)>) -> Vec<Candidate> {
+    candidates.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// What made the first one first, and against whom.

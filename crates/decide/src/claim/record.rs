@@ -1,12 +1,13 @@
 //! Writing a claim down: Karmada's labels and annotations, and our record of how things stood. Decides
 //! nothing but which came first, template or policy (R3).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use api::records::{CLAIM, ClaimRecord, PolicyMark};
 use api::{Scope, annotations, labels};
 
-use super::{Claim, ClaimReason, claim_on};
+use super::{Claim, ClaimReason, ClaimSeen, claim_on};
 use crate::binding::Bound;
 use crate::policy::{Policy, claim_marks};
 use crate::template::Template;
@@ -41,7 +42,7 @@ pub fn is_written(
         Some(policy) => {
             let marks = usize::from(policy.scope() == Scope::Namespaced) + 1;
             (labels, annotations) == (1, marks)
-                && claim_on(labels_of, annotations_of).is_some_and(|mark| mark.is_of(policy))
+                && ClaimSeen::on(labels_of, annotations_of).is_some_and(|claim| claim.is_of(policy))
         }
     }
 }
@@ -62,21 +63,26 @@ impl Marks {
     }
 }
 
-/// The record of a claim: the one on the template while its owner keeps it, else a new one.
-pub fn record(template: &Template, bound: Option<&Bound<'_>>, claim: &Claim) -> Option<ClaimRecord> {
+/// The record of a claim: the one that is written on the template while its owner keeps it, else a new one.
+pub fn record<'w>(
+    template: &Template,
+    written: Option<&'w ClaimRecord>,
+    bound: Option<&Bound<'_>>,
+    claim: &Claim,
+) -> Option<Cow<'w, ClaimRecord>> {
     let policy = claim.policy()?;
-    let written = template.claim_record().filter(|record| record.policy.uid == policy.uid);
-    match (claim, written) {
-        (Claim::Kept(..), Some(record)) => Some(record),
-        (Claim::Kept(..), None) => Some(adopted(template, bound, policy)),
-        _ => Some(ClaimRecord {
+    let own = written.filter(|record| record.policy.uid == policy.uid);
+    Some(match (claim, own) {
+        (Claim::Kept(..), Some(record)) => Cow::Borrowed(record),
+        (Claim::Kept(..), None) => Cow::Owned(adopted(template, bound, policy)),
+        _ => Cow::Owned(ClaimRecord {
             policy: policy.mark(),
             template: template.digest.clone(),
-            template_first: template_first(template, bound, policy),
-            taken_from: taken_from(template, claim),
+            template_first: template_first(template, written, bound, policy),
+            taken_from: taken_from(template, written, claim),
             reconcile: template.reconcile().to_owned(),
         }),
-    }
+    })
 }
 
 /// Karmada's claim without our record. A lazy policy that claims and made no binding is waiting there
@@ -95,19 +101,22 @@ fn adopted(template: &Template, bound: Option<&Bound<'_>>, policy: &Policy) -> C
 /// R3: did the policy come to a template that was already there? A template that is still what its binding
 /// was made from, or what an earlier claim was waiting with, has not moved, so the policies have. Otherwise
 /// the stamps of the API server tell; inside one second the resource versions do.
-fn template_first(template: &Template, bound: Option<&Bound<'_>>, policy: &Policy) -> bool {
+fn template_first(
+    template: &Template,
+    written: Option<&ClaimRecord>,
+    bound: Option<&Bound<'_>>,
+    policy: &Policy,
+) -> bool {
     let unmoved = match bound {
         Some(bound) => bound.pin.is_none() || bound.is_of(template),
-        None => template
-            .claim_record()
-            .is_some_and(|earlier| earlier.template_first && earlier.template == template.digest),
+        None => written.is_some_and(|earlier| earlier.template_first && earlier.template == template.digest),
     };
     unmoved || template.changed < policy.selects_since
 }
 
-fn taken_from(template: &Template, claim: &Claim) -> String {
-    match (&claim.why().reason, template.claim_record()) {
-        (ClaimReason::Preempted { .. }, Some(record)) => record.policy.uid,
+fn taken_from(template: &Template, written: Option<&ClaimRecord>, claim: &Claim) -> String {
+    match (&claim.why().reason, written) {
+        (ClaimReason::Preempted { .. }, Some(record)) => record.policy.uid.clone(),
         (ClaimReason::Preempted { .. }, None) => {
             claim_on(&template.labels, &template.annotations).map(|mark| mark.id).unwrap_or_default()
         }

@@ -17,21 +17,21 @@ use crate::template::{Template, TemplateKey};
 /// its original until one of them changes.
 #[derive(Debug, Clone, Default)]
 pub struct Templates {
-    all: Arc<BTreeMap<TemplateKey, Arc<Template>>>,
+    all: Arc<BTreeMap<Arc<TemplateKey>, Arc<Template>>>,
     kinds: Arc<BTreeMap<String, BTreeMap<String, KindIndex>>>,
-    claims: Arc<BTreeMap<String, BTreeSet<TemplateKey>>>,
-    taken: Arc<BTreeMap<String, BTreeSet<TemplateKey>>>,
+    claims: Arc<BTreeMap<String, Keys>>,
+    taken: Arc<BTreeMap<String, Keys>>,
 }
 
-/// Templates of one kind; a place is namespace and name.
+/// Templates of one kind.
 #[derive(Debug, Clone, Default)]
 struct KindIndex {
-    namespaces: BTreeMap<Arc<str>, BTreeMap<Arc<str>, ()>>,
-    names: BTreeMap<Arc<str>, BTreeMap<Arc<str>, ()>>,
-    labels: BTreeMap<String, BTreeMap<String, BTreeSet<Place>>>,
+    namespaces: BTreeMap<String, Keys>,
+    names: BTreeMap<String, Keys>,
+    labels: BTreeMap<String, BTreeMap<String, Keys>>,
 }
 
-type Place = (Arc<str>, Arc<str>);
+type Keys = BTreeSet<Arc<TemplateKey>>;
 
 impl Templates {
     /// All of them, in a fixed order.
@@ -62,36 +62,28 @@ impl Templates {
         namespace: &str,
     ) -> impl Iterator<Item = &Arc<Template>> {
         let index = self.kinds.get(api_version).and_then(|kinds| kinds.get(kind));
-        let names = index.and_then(|index| index.namespaces.get(namespace));
-        let key = |name: &Arc<str>| TemplateKey {
-            name: name.to_string(),
-            namespace: namespace.to_owned(),
-            kind: kind.to_owned(),
-            api_version: api_version.to_owned(),
-        };
-        let keys: Vec<TemplateKey> = names.into_iter().flat_map(|names| names.keys()).map(key).collect();
-        keys.into_iter().filter_map(|key| self.all.get(&key))
+        let keys = index.and_then(|index| index.namespaces.get(namespace));
+        keys.into_iter().flatten().filter_map(|key| self.all.get(key))
     }
 
     /// Puts a template in, in place of the one with the same name; returns that one.
     pub fn insert(&mut self, template: impl Into<Arc<Template>>) -> Option<Arc<Template>> {
         let template = template.into();
-        let previous = Arc::make_mut(&mut self.all).insert(template.key.clone(), Arc::clone(&template));
+        let previous = Arc::make_mut(&mut self.all).insert(Arc::clone(&template.key), Arc::clone(&template));
         if let Some(previous) = &previous {
             self.unclaim(previous);
-            if previous.labels != template.labels {
-                self.unindex(previous);
-            }
         }
-        if previous.as_ref().is_none_or(|previous| previous.labels != template.labels) {
-            self.index(&template);
+        match &previous {
+            None => self.index(&template),
+            Some(previous) if previous.labels != template.labels => self.reindex(previous, &template),
+            Some(_) => {}
         }
         if let Some(mark) = claim_on(&template.labels, &template.annotations) {
             let claims = Arc::make_mut(&mut self.claims);
-            claims.entry(mark.id).or_default().insert(template.key.clone());
+            claims.entry(mark.id).or_default().insert(Arc::clone(&template.key));
         }
         if let Some(uid) = loser(&template) {
-            Arc::make_mut(&mut self.taken).entry(uid).or_default().insert(template.key.clone());
+            Arc::make_mut(&mut self.taken).entry(uid).or_default().insert(Arc::clone(&template.key));
         }
         previous
     }
@@ -105,39 +97,40 @@ impl Templates {
     }
 
     /// Templates that carry the claim of the policy with this id, whether it still exists or not.
-    pub fn claimed(&self, policy_id: &str) -> impl Iterator<Item = &TemplateKey> {
+    pub fn claimed(&self, policy_id: &str) -> impl Iterator<Item = &Arc<TemplateKey>> {
         self.claims.get(policy_id).into_iter().flatten()
     }
 
     /// Templates that somebody took from the policy with this uid by preemption.
-    pub fn taken_from(&self, policy_uid: &str) -> impl Iterator<Item = &TemplateKey> {
+    pub fn taken_from(&self, policy_uid: &str) -> impl Iterator<Item = &Arc<TemplateKey>> {
         self.taken.get(policy_uid).into_iter().flatten()
     }
 
     /// Templates that a policy selects and does not exclude.
-    pub fn selected(&self, policy: &Policy) -> BTreeSet<TemplateKey> {
+    pub fn selected(&self, policy: &Policy) -> BTreeSet<Arc<TemplateKey>> {
         let mut found = self.found(&policy.key, &policy.spec.resource_selectors);
         found.retain(|key| self.all.get(key).is_some_and(|template| matched(policy, template).is_some()));
         found
     }
 
     /// Templates that selectors of a policy of any kind mean or nearly mean; the caller checks each.
-    pub fn found(&self, owner: &PolicyKey, selectors: &[ResourceSelector]) -> BTreeSet<TemplateKey> {
-        let mut found = BTreeSet::new();
+    pub fn found(&self, owner: &PolicyKey, selectors: &[ResourceSelector]) -> BTreeSet<Arc<TemplateKey>> {
+        let mut found = Vec::new();
         for selector in selectors {
             self.collect(owner, selector, &mut found);
         }
-        found
+        // Sorted in one go, which is far cheaper than one by one.
+        found.into_iter().cloned().collect()
     }
 
     /// Templates whose decision may change when a policy is created, edited or deleted: those it claims,
     /// and those it selects now. What it merely selected before was not its own.
-    pub fn touched(&self, before: Option<&Policy>, after: Option<&Policy>) -> BTreeSet<TemplateKey> {
+    pub fn touched(&self, before: Option<&Policy>, after: Option<&Policy>) -> BTreeSet<Arc<TemplateKey>> {
         let mut touched = after.map(|policy| self.selected(policy)).unwrap_or_default();
-        for policy in [before, after].into_iter().flatten() {
-            let more: Vec<&TemplateKey> =
-                self.claimed(policy.id()).filter(|key| !touched.contains(*key)).collect();
-            touched.extend(more.into_iter().cloned());
+        let ids: BTreeSet<&str> = [before, after].into_iter().flatten().map(Policy::id).collect();
+        for claimed in ids.into_iter().filter_map(|id| self.claims.get(id)) {
+            let mut more = claimed.difference(&touched).cloned().collect();
+            touched.append(&mut more);
         }
         touched
     }
@@ -157,37 +150,48 @@ impl Templates {
     }
 
     fn index(&mut self, template: &Template) {
-        let place = place(&template.key);
-        let kind = self.kind(&template.key);
-        kind.namespaces.entry(Arc::clone(&place.0)).or_default().insert(Arc::clone(&place.1), ());
-        kind.names.entry(Arc::clone(&place.1)).or_default().insert(Arc::clone(&place.0), ());
-        for (key, value) in &template.labels {
-            let by_value = kind.labels.entry(key.clone()).or_default();
-            by_value.entry(value.clone()).or_default().insert(place.clone());
+        let key = &template.key;
+        let kind = self.kind(key);
+        kind.namespaces.entry(key.namespace.clone()).or_default().insert(Arc::clone(key));
+        kind.names.entry(key.name.clone()).or_default().insert(Arc::clone(key));
+        for (label, value) in &template.labels {
+            kind.label(label, value, key);
         }
     }
 
     fn unindex(&mut self, template: &Template) {
-        let place = place(&template.key);
-        let kind = self.kind(&template.key);
-        drop_pair(&mut kind.namespaces, &place.0, &place.1);
-        drop_pair(&mut kind.names, &place.1, &place.0);
-        for (key, value) in &template.labels {
-            let Some(by_value) = kind.labels.get_mut(key) else { continue };
-            if let Some(places) = by_value.get_mut(value) {
-                places.remove(&place);
-                if places.is_empty() {
-                    by_value.remove(value);
-                }
-            }
-            if by_value.is_empty() {
-                kind.labels.remove(key);
-            }
+        let key = &template.key;
+        let kind = self.kind(key);
+        drop_key(&mut kind.namespaces, &key.namespace, key);
+        drop_key(&mut kind.names, &key.name, key);
+        for (label, value) in &template.labels {
+            kind.unlabel(label, value, key);
         }
     }
 
-    /// Places a selector may mean, each checked by the caller.
-    fn collect(&self, owner: &PolicyKey, selector: &ResourceSelector, found: &mut BTreeSet<TemplateKey>) {
+    /// Other labels are another place among the labels only.
+    fn reindex(&mut self, previous: &Template, template: &Template) {
+        let key = &template.key;
+        let kind = self.kind(key);
+        for (label, value) in
+            previous.labels.iter().filter(|(label, value)| template.labels.get(*label) != Some(value))
+        {
+            kind.unlabel(label, value, key);
+        }
+        for (label, value) in
+            template.labels.iter().filter(|(label, value)| previous.labels.get(*label) != Some(value))
+        {
+            kind.label(label, value, key);
+        }
+    }
+
+    /// Templates a selector may mean, each checked by the caller.
+    fn collect<'t>(
+        &'t self,
+        owner: &PolicyKey,
+        selector: &ResourceSelector,
+        found: &mut Vec<&'t Arc<TemplateKey>>,
+    ) {
         let Some(kind) = self.kinds.get(&selector.api_version).and_then(|kinds| kinds.get(&selector.kind))
         else {
             return;
@@ -199,50 +203,59 @@ impl Templates {
                 Err(_) => return,
             },
         };
-        kind.visit(&pattern, selector, &mut |namespace, name| {
-            found.insert(TemplateKey {
-                api_version: selector.api_version.clone(),
-                kind: selector.kind.clone(),
-                namespace: namespace.to_string(),
-                name: name.to_string(),
-            });
-        });
+        kind.collect(&pattern, selector, found);
     }
 }
 
 impl KindIndex {
-    fn visit(
-        &self,
+    fn label(&mut self, label: &str, value: &str, key: &Arc<TemplateKey>) {
+        let by_value = self.labels.entry(label.to_owned()).or_default();
+        by_value.entry(value.to_owned()).or_default().insert(Arc::clone(key));
+    }
+
+    fn unlabel(&mut self, label: &str, value: &str, key: &TemplateKey) {
+        let Some(by_value) = self.labels.get_mut(label) else { return };
+        drop_key(by_value, value, key);
+        if by_value.is_empty() {
+            self.labels.remove(label);
+        }
+    }
+
+    fn collect<'t>(
+        &'t self,
         pattern: &Pattern,
         selector: &ResourceSelector,
-        each: &mut impl FnMut(&Arc<str>, &Arc<str>),
+        found: &mut Vec<&'t Arc<TemplateKey>>,
     ) {
         if !selector.name.is_empty() {
-            if let Some((name, namespaces)) = self.names.get_key_value(selector.name.as_str()) {
-                meant(pattern, namespaces).into_iter().for_each(|(namespace, _)| each(namespace, name));
-            }
-            return;
+            return self.named(pattern, &selector.name, found);
         }
         match (selector.label_selector.as_ref().and_then(|wanted| self.labelled(wanted)), pattern) {
-            (Some(sets), Pattern::Any) => visit_places(sets, each),
+            (Some(sets), Pattern::Any) => found.extend(sets.into_iter().flatten()),
             (by_label, _) => {
                 // Whichever is shorter: everything in these namespaces, or everything with the label.
-                let places = meant(pattern, &self.namespaces);
-                let count: usize = places.values().map(|names| names.len()).sum();
-                match by_label {
-                    Some(sets) if sets.iter().map(|set| set.len()).sum::<usize>() < count => {
-                        visit_places(sets, each)
-                    }
-                    _ => places
-                        .into_iter()
-                        .for_each(|(namespace, names)| names.keys().for_each(|name| each(namespace, name))),
-                }
+                let sets = meant(pattern, &self.namespaces);
+                let size = |sets: &[&Keys]| sets.iter().map(|keys| keys.len()).sum::<usize>();
+                let shorter = by_label.filter(|labelled| size(labelled) < size(&sets));
+                found.extend(shorter.unwrap_or(sets).into_iter().flatten());
             }
         }
     }
 
+    /// Templates of one name stand in the order of their namespaces.
+    fn named<'t>(&'t self, pattern: &Pattern, name: &str, found: &mut Vec<&'t Arc<TemplateKey>>) {
+        let Some(keys) = self.names.get(name) else { return };
+        let Pattern::OneOf(items) = pattern else { return found.extend(keys) };
+        for item in items {
+            let (Item::Exact(start) | Item::Prefix(start)) = item;
+            let first =
+                TemplateKey { name: name.to_owned(), namespace: start.clone(), ..TemplateKey::default() };
+            found.extend(keys.range(first..).take_while(|key| item.matches(&key.namespace)));
+        }
+    }
+
     /// Templates with a label that the selector needs; none if it needs no label.
-    fn labelled(&self, wanted: &api::LabelSelector) -> Option<Vec<&BTreeSet<Place>>> {
+    fn labelled(&self, wanted: &api::LabelSelector) -> Option<Vec<&Keys>> {
         match pivot(wanted) {
             Pivot::Pairs(key, values) => {
                 let by_value = self.labels.get(key);
@@ -256,17 +269,13 @@ impl KindIndex {
     }
 }
 
-fn visit_places(sets: Vec<&BTreeSet<Place>>, each: &mut impl FnMut(&Arc<str>, &Arc<str>)) {
-    sets.into_iter().flatten().for_each(|(namespace, name)| each(namespace, name));
-}
-
-/// The namespaces among these that a pattern means.
-fn meant<'m, V>(pattern: &Pattern, namespaces: &'m BTreeMap<Arc<str>, V>) -> BTreeMap<&'m Arc<str>, &'m V> {
-    let Pattern::OneOf(items) = pattern else { return namespaces.iter().collect() };
+/// What stands under the namespaces that a pattern means, each once.
+fn meant<'m>(pattern: &Pattern, namespaces: &'m BTreeMap<String, Keys>) -> Vec<&'m Keys> {
+    let Pattern::OneOf(items) = pattern else { return namespaces.values().collect() };
     let mut found = BTreeMap::new();
     for item in items {
         match item {
-            Item::Exact(name) => found.extend(namespaces.get_key_value(name.as_str())),
+            Item::Exact(name) => found.extend(namespaces.get_key_value(name)),
             Item::Prefix(prefix) => found.extend(
                 namespaces
                     .range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded))
@@ -274,11 +283,7 @@ fn meant<'m, V>(pattern: &Pattern, namespaces: &'m BTreeMap<Arc<str>, V>) -> BTr
             ),
         }
     }
-    found
-}
-
-fn place(key: &TemplateKey) -> Place {
-    (Arc::from(key.namespace.as_str()), Arc::from(key.name.as_str()))
+    found.into_values().collect()
 }
 
 /// Uid of the policy that lost the template by preemption.
@@ -286,19 +291,10 @@ fn loser(template: &Template) -> Option<String> {
     template.claim_record().map(|record| record.taken_from).filter(|uid| !uid.is_empty())
 }
 
-fn drop_key(map: &mut BTreeMap<String, BTreeSet<TemplateKey>>, outer: &str, key: &TemplateKey) {
+fn drop_key(map: &mut BTreeMap<String, Keys>, outer: &str, key: &TemplateKey) {
     if let Some(keys) = map.get_mut(outer) {
         keys.remove(key);
         if keys.is_empty() {
-            map.remove(outer);
-        }
-    }
-}
-
-fn drop_pair(map: &mut BTreeMap<Arc<str>, BTreeMap<Arc<str>, ()>>, outer: &str, inner: &str) {
-    if let Some(set) = map.get_mut(outer) {
-        set.remove(inner);
-        if set.is_empty() {
             map.remove(outer);
         }
     }

@@ -180,9 +180,12 @@ fn c7_a_claim_of_karmadas_is_kept_and_waits_if_karmada_waited() {
     let template = template().with_marks(marks.labels, marks.annotations);
     let claim = claim(&template, FRESH, &policies(vec![lazy]), &Gates::default());
     assert!(matches!(claim, Claim::Kept(..)));
-    assert!(record(&template, None, &claim).unwrap().template_first, "claimed without binding: it waits");
+    assert!(
+        record(&template, None, None, &claim).unwrap().template_first,
+        "claimed without binding: it waits"
+    );
     let binding = api::Binding::default();
-    assert!(!record(&template, Some(&Bound::of(&binding)), &claim).unwrap().template_first);
+    assert!(!record(&template, None, Some(&Bound::of(&binding)), &claim).unwrap().template_first);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The difference between two settled worlds, for the templates to which anything can have happened.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use api::Binding;
 use api::records::Pin;
@@ -8,9 +9,9 @@ use api::records::Pin;
 use super::{Action, ClaimChange, ClusterPlan, Plan, TemplatePlan, Totals};
 use crate::activation::{Activation, HoldWhy};
 use crate::binding::is_held;
-use crate::claim::{claim_on, matched};
+use crate::claim::{ClaimSeen, matched};
 use crate::policy::PolicyKey;
-use crate::template::TemplateKey;
+use crate::template::{BindingKey, Template, TemplateKey};
 use crate::works;
 use crate::world::{Answers, World};
 
@@ -24,85 +25,108 @@ pub(super) struct Worlds<'w> {
     pub answers: Answers<'w>,
 }
 
-impl Worlds<'_> {
-    /// Compares template by template.
+impl<'w> Worlds<'w> {
+    /// Compares template by template; both lists are in the same order.
     pub(super) fn difference(
         self,
-        touched: &BTreeSet<TemplateKey>,
-        mut reasons: BTreeMap<TemplateKey, String>,
+        touched: &BTreeSet<Arc<TemplateKey>>,
+        reasons: BTreeMap<Arc<TemplateKey>, Arc<str>>,
     ) -> Plan {
-        let mut plan = Plan::default();
+        let mut totals = Totals::default();
+        let mut templates = Vec::new();
+        let mut reasons = reasons.into_iter().peekable();
+        let mut latest = Arc::default();
         for key in touched {
-            if let Some(found) = self.template(key, reasons.remove(key)) {
-                plan.totals.add(&found);
-                plan.templates.insert(id(key), found);
+            while reasons.next_if(|(seen, _)| seen < key).is_some() {}
+            let reason = reasons.next_if(|(seen, _)| seen == key).map(|(_, reason)| reason);
+            if let Some(found) = self.template(key, reason, &mut latest) {
+                totals.add(&found);
+                templates.push((id(key), found));
             }
         }
-        plan
+        Plan { templates: templates.into_iter().collect(), totals }
     }
 
-    /// Another pinned version of the template changes all, other overrides change what they touch.
-    fn rewritten(self, was: &View<'_>, is: &View<'_>, key: &TemplateKey) -> Rewritten {
-        if was.digest() != is.digest() {
-            return Rewritten::All;
+    fn template(
+        self,
+        key: &Arc<TemplateKey>,
+        reason: Option<Arc<str>>,
+        latest: &mut Arc<BTreeMap<String, ClusterPlan>>,
+    ) -> Option<TemplatePlan> {
+        let binding = key.binding();
+        let (was, is) = (View::of(self.before, key, &binding), View::of(self.after, key, &binding));
+        let (was_pin, is_pin) = (was.pin(), is.pin());
+        let rewritten =
+            match was_pin.as_ref().map(|pin| &pin.template) == is_pin.as_ref().map(|pin| &pin.template) {
+                // Another pinned version of the template changes all, other overrides change what they touch.
+                false => Rewritten::All,
+                true if self.overrides_differ => Rewritten::Only(self.overridden(&was, &is)),
+                true => Rewritten::Only(BTreeSet::new()),
+            };
+        let clusters = clusters(&was, &is, &rewritten);
+        let claim = claim(&was, &is);
+        let held = is.held(is_pin.as_ref(), self.answers);
+        let news = claim.is_some()
+            || !clusters.is_empty()
+            || (held.is_some() && held != was.held(was_pin.as_ref(), self.answers));
+        if news && **latest != clusters {
+            *latest = Arc::new(clusters);
         }
-        if !self.overrides_differ {
-            return Rewritten::Only(BTreeSet::new());
-        }
-        let rendered = |view: &View<'_>| match (view.world.templates.get(key), view.binding) {
+        news.then(|| TemplatePlan {
+            template: Arc::clone(key),
+            claim,
+            held,
+            clusters: Arc::clone(latest),
+            why: reason.unwrap_or_else(|| is.words(self.answers)),
+        })
+    }
+
+    /// Clusters that get other manifests.
+    fn overridden(self, was: &View<'w>, is: &View<'w>) -> BTreeSet<String> {
+        let rendered = |view: &View<'_>| match (view.template, view.binding) {
             (Some(template), Some(binding)) => (self.answers.render)(template, binding, view.world),
             _ => BTreeMap::new(),
         };
         let (before, after) = (rendered(was), rendered(is));
         let changed = after.into_iter().filter(|(cluster, manifests)| before.get(cluster) != Some(manifests));
-        Rewritten::Only(changed.map(|(cluster, _)| cluster).collect())
-    }
-
-    fn template(self, key: &TemplateKey, reason: Option<String>) -> Option<TemplatePlan> {
-        let (was, is) = (View::of(self.before, key), View::of(self.after, key));
-        let clusters = clusters(&was, &is, &self.rewritten(&was, &is, key));
-        let claim = claim(&was, &is, key);
-        let held = is.held(key, self.answers);
-        let news = claim.is_some()
-            || !clusters.is_empty()
-            || (held.is_some() && held != was.held(key, self.answers));
-        news.then(|| TemplatePlan {
-            template: key.clone(),
-            claim,
-            held,
-            clusters,
-            why: reason.unwrap_or_else(|| is.words(key, self.answers)),
-        })
+        changed.map(|(cluster, _)| cluster).collect()
     }
 }
 
 /// Sorts by kind, namespace and name, and tells kinds of different groups apart.
 fn id(key: &TemplateKey) -> String {
-    format!("{}/{} {}/{}", key.api_version, key.kind, key.namespace, key.name)
+    let TemplateKey { name, namespace, kind, api_version } = key;
+    [api_version, "/", kind, " ", namespace, "/", name].concat()
 }
 
 /// What one world says about a template.
 struct View<'w> {
     world: &'w World,
-    owner: Option<PolicyKey>,
+    template: Option<&'w Template>,
+    owner: Option<ClaimSeen<'w>>,
+    /// The binding that is about it.
     binding: Option<&'w Binding>,
-    pin: Option<Pin>,
-    targets: BTreeMap<String, i32>,
 }
 
 impl<'w> View<'w> {
-    fn of(world: &'w World, key: &TemplateKey) -> View<'w> {
-        let template = world.templates.get(key);
-        let mark = template.and_then(|template| claim_on(&template.labels, &template.annotations));
+    fn of(world: &'w World, key: &TemplateKey, binding: &BindingKey) -> View<'w> {
+        let template = world.templates.get(key).map(AsRef::as_ref);
         let own = |binding: &&Binding| crate::world::is_about(binding, key);
-        let binding = world.bindings.get(&key.binding()).map(AsRef::as_ref).filter(own);
         View {
             world,
-            owner: mark.map(|mark| mark.policy),
-            binding,
-            pin: binding.and_then(|binding| Pin::read(&binding.metadata)),
-            targets: binding.map(targets).unwrap_or_default(),
+            template,
+            owner: template.and_then(|template| ClaimSeen::on(&template.labels, &template.annotations)),
+            binding: world.bindings.get(binding).map(AsRef::as_ref).filter(own),
         }
+    }
+
+    fn pin(&self) -> Option<Pin> {
+        Pin::read(&self.binding?.metadata)
+    }
+
+    /// Clusters that have a Work: the chosen ones, those of whoever needs it, and those it is still leaving.
+    fn clusters(&self) -> BTreeMap<&'w str, i32> {
+        self.binding.map(|binding| works::clusters_in_use(&binding.spec)).unwrap_or_default()
     }
 
     fn is_held(&self, cluster: &str) -> bool {
@@ -110,63 +134,54 @@ impl<'w> View<'w> {
     }
 
     /// What waits: a lazy or static policy that is not the one, or not the version, that the binding follows.
-    fn held(&self, key: &TemplateKey, answers: Answers<'_>) -> Option<HoldWhy> {
-        let policy = self.world.policies.get(self.owner.as_ref()?)?;
+    fn held(&self, pin: Option<&Pin>, answers: Answers<'_>) -> Option<HoldWhy> {
+        let policy = self.world.policies.get(&self.owner?.policy())?;
         let of = |pin: &Pin| pin.policy.uid == policy.uid && pin.policy.generation == policy.generation;
-        if self.pin.as_ref().is_some_and(of) {
+        if pin.is_some_and(of) {
             return None;
         }
-        match self.world.look(key, answers)?.activation {
+        match self.world.look(&self.template?.key, answers)?.activation {
             Activation::Hold(why) => Some(why),
             Activation::Follow(_) | Activation::Adopt => None,
         }
     }
 
     /// For what needed no new decision: it is gone, or it follows what it depends on.
-    fn words(&self, key: &TemplateKey, answers: Answers<'_>) -> String {
-        match self.world.look(key, answers) {
-            None => "the template is deleted".to_owned(),
-            Some(decided) => decided.why().to_string(),
+    fn words(&self, answers: Answers<'_>) -> Arc<str> {
+        let decided = self.template.and_then(|template| self.world.look(&template.key, answers));
+        match decided {
+            None => "the template is deleted".into(),
+            Some(decided) => decided.why().to_string().into(),
         }
     }
-
-    fn digest(&self) -> Option<&str> {
-        self.pin.as_ref().map(|pin| pin.template.as_str())
-    }
 }
 
-/// Clusters that have a Work: the chosen ones, those of whoever needs it, and those it is still leaving.
-fn targets(binding: &Binding) -> BTreeMap<String, i32> {
-    let leaving = works::clusters_in_use(&binding.spec).into_iter().map(|cluster| (cluster, 0));
-    let targets = works::targets(&binding.spec).into_iter().map(|target| (target.name, target.replicas));
-    leaving.chain(targets).collect()
-}
-
-fn claim(was: &View<'_>, is: &View<'_>, key: &TemplateKey) -> Option<ClaimChange> {
-    match (was.owner.clone(), is.owner.clone()) {
+fn claim(was: &View<'_>, is: &View<'_>) -> Option<ClaimChange> {
+    let owner = |view: &View<'_>| view.owner.map(ClaimSeen::policy);
+    match (owner(was), owner(is)) {
         (None, None) => None,
         (None, Some(by)) => Some(ClaimChange::Claimed { by }),
         (Some(from), None) => Some(ClaimChange::Released { from }),
         (Some(from), Some(to)) if from == to => None,
-        (Some(from), Some(to)) if taken(is, &from, key) => Some(ClaimChange::Preempted { from, by: to }),
+        (Some(from), Some(to)) if taken(is, &from) => Some(ClaimChange::Preempted { from, by: to }),
         (Some(from), Some(to)) => Some(ClaimChange::Handed { from, to }),
     }
 }
 
 /// An owner that still matches did not let go; static mode chooses anew instead of taking.
-fn taken(is: &View<'_>, from: &PolicyKey, key: &TemplateKey) -> bool {
+fn taken(is: &View<'_>, from: &PolicyKey) -> bool {
     let owner = is.world.policies.get(from);
-    let template = is.world.templates.get(key);
-    let matches = owner.zip(template).is_some_and(|(owner, template)| matched(owner, template).is_some());
+    let matches = owner.zip(is.template).is_some_and(|(owner, template)| matched(owner, template).is_some());
     matches && !is.world.gates.static_policy
 }
 
 fn clusters(was: &View<'_>, is: &View<'_>, rewritten: &Rewritten) -> BTreeMap<String, ClusterPlan> {
-    let names: BTreeSet<&String> = was.targets.keys().chain(is.targets.keys()).collect();
+    let (before, after) = (was.clusters(), is.clusters());
+    let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
     let mut plans = BTreeMap::new();
     for cluster in names {
         let (held_before, suspended) = (was.is_held(cluster), is.is_held(cluster));
-        let action = match (was.targets.get(cluster), is.targets.get(cluster)) {
+        let action = match (before.get(cluster), after.get(cluster)) {
             (None, Some(replicas)) => Some(Action::Create { replicas: *replicas }),
             (Some(replicas), None) => Some(Action::Delete { replicas: *replicas }),
             (Some(from), Some(to)) if from != to => Some(Action::Scale { from: *from, to: *to }),
@@ -177,7 +192,7 @@ fn clusters(was: &View<'_>, is: &View<'_>, rewritten: &Rewritten) -> BTreeMap<St
         };
         // Suspension never blocks deletion (U4).
         let suspended = suspended && !matches!(action, Some(Action::Delete { .. }));
-        plans.extend(action.map(|action| (cluster.clone(), ClusterPlan { action, suspended })));
+        plans.extend(action.map(|action| (cluster.to_owned(), ClusterPlan { action, suspended })));
     }
     plans
 }

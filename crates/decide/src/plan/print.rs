@@ -12,7 +12,7 @@ impl fmt::Display for Plan {
                 write!(formatter, ": {claim}")?;
             }
             writeln!(formatter)?;
-            for (cluster, change) in &plan.clusters {
+            for (cluster, change) in plan.clusters.iter() {
                 writeln!(formatter, "  {cluster}: {change}")?;
             }
             match &plan.held {

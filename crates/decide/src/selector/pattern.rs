@@ -90,7 +90,7 @@ impl Item {
         Ok(if prefix { Item::Prefix(name) } else { Item::Exact(name) })
     }
 
-    fn matches(&self, namespace: &str) -> bool {
+    pub(crate) fn matches(&self, namespace: &str) -> bool {
         match self {
             Item::Exact(name) => namespace == name,
             Item::Prefix(prefix) => namespace.starts_with(prefix.as_str()),

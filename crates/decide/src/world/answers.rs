@@ -2,6 +2,7 @@
 //! and interpreters with scripts of their own answer differently.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use api::interpreter::DependentObjectReference;
 use api::{Binding, OverridePolicy};
@@ -10,7 +11,7 @@ use serde_json::Value;
 use super::World;
 use crate::binding::Interpretation;
 use crate::interpret;
-use crate::placement::{Placement, Schedule, Trigger, placement};
+use crate::placement::{Placement, Recent, Schedule, Trigger};
 use crate::template::Template;
 use crate::works::{Sources, works};
 
@@ -21,8 +22,8 @@ pub struct Answers<'a> {
     pub interpret: &'a dyn Fn(&Template) -> Interpretation,
     /// What must go along?
     pub dependencies: &'a dyn Fn(&Template) -> Vec<DependentObjectReference>,
-    /// Where does it run? The binding as a scheduler leaves it; none if it leaves it as it is.
-    pub place: &'a dyn Fn(&Binding, &World) -> Option<Binding>,
+    /// Where does it run? Leaves the binding as a scheduler does, and says whether it changed it.
+    pub place: &'a dyn Fn(&mut Arc<Binding>, &World, &mut Recent) -> bool,
     /// What does each cluster receive?
     pub render: &'a dyn Fn(&Template, &Binding, &World) -> BTreeMap<String, Value>,
 }
@@ -38,18 +39,23 @@ impl Answers<'static> {
 }
 
 /// What the scheduler writes, without its time stamps.
-fn place(binding: &Binding, world: &World) -> Option<Binding> {
-    let outcome = placement(binding, &world.clusters);
-    let mut placed = match &outcome {
-        Placement::Skipped(_) | Placement::Unchanged | Placement::Kept { .. } => return None,
-        Placement::Scheduled(schedule) if is_written(schedule, binding) => return None,
-        Placement::Scheduled(_) | Placement::Nowhere { .. } => binding.clone(),
-    };
-    outcome.write_spec(&mut placed);
-    if let Placement::Scheduled(schedule) = &outcome {
-        placed.status.scheduler_observed_affinity_name.clone_from(&schedule.affinity_name);
+fn place(binding: &mut Arc<Binding>, world: &World, recent: &mut Recent) -> bool {
+    let outcome = recent.placement(binding, &world.clusters);
+    match outcome {
+        Placement::Skipped(_) | Placement::Unchanged | Placement::Kept { .. } => false,
+        Placement::Scheduled(schedule) if is_written(schedule, binding) => false,
+        Placement::Scheduled(schedule) => {
+            let placed = Arc::make_mut(binding);
+            outcome.write_spec(placed);
+            placed.status.scheduler_observed_affinity_name.clone_from(&schedule.affinity_name);
+            true
+        }
+        Placement::Nowhere { .. } => {
+            let before = Arc::clone(binding);
+            outcome.write_spec(Arc::make_mut(binding));
+            before != *binding
+        }
     }
-    (placed != *binding).then_some(placed)
 }
 
 /// The same clusters by the same rules: true for nearly every binding that is looked at again.

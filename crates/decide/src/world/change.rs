@@ -52,7 +52,7 @@ impl World {
     ///
     /// The object is taken as it stands, so it should be what the API server answers to a dry run: with
     /// uid, generation and stamps.
-    pub fn apply(&mut self, change: &Change) -> Result<BTreeSet<TemplateKey>, ChangeError> {
+    pub fn apply(&mut self, change: &Change) -> Result<BTreeSet<Arc<TemplateKey>>, ChangeError> {
         match change {
             Change::Put(object) => self.put(object),
             Change::Delete { api_version, kind, namespace, name } => {
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    fn put(&mut self, object: &Arc<Value>) -> Result<BTreeSet<TemplateKey>, ChangeError> {
+    fn put(&mut self, object: &Arc<Value>) -> Result<BTreeSet<Arc<TemplateKey>>, ChangeError> {
         let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
         match (crate::template::group(text("apiVersion")), text("kind")) {
             (kinds::POLICY_GROUP, "PropagationPolicy" | "ClusterPropagationPolicy") => {
@@ -105,7 +105,7 @@ impl World {
         kind: &str,
         namespace: &str,
         name: &str,
-    ) -> BTreeSet<TemplateKey> {
+    ) -> BTreeSet<Arc<TemplateKey>> {
         let key = PolicyKey { namespace: namespace.to_owned(), name: name.to_owned() };
         match (crate::template::group(api_version), kind) {
             (kinds::POLICY_GROUP, "PropagationPolicy" | "ClusterPropagationPolicy") => {
@@ -132,7 +132,7 @@ impl World {
                     name: name.to_owned(),
                 };
                 self.remove_template(&template);
-                [template].into()
+                [Arc::new(template)].into()
             }
         }
     }
@@ -142,7 +142,11 @@ impl World {
     }
 
     /// What an override policy changes, and what policies that name it were waiting for.
-    fn overridden(&self, key: &PolicyKey, versions: [Option<&OverridePolicy>; 2]) -> BTreeSet<TemplateKey> {
+    fn overridden(
+        &self,
+        key: &PolicyKey,
+        versions: [Option<&OverridePolicy>; 2],
+    ) -> BTreeSet<Arc<TemplateKey>> {
         let mut touched = BTreeSet::new();
         for spec in versions.into_iter().flatten().map(|policy| &policy.spec) {
             match spec.resource_selectors.as_slice() {
@@ -159,14 +163,14 @@ impl World {
         touched
     }
 
-    fn held_by(&self, rollouts: [Option<&Rollout>; 2]) -> BTreeSet<TemplateKey> {
+    fn held_by(&self, rollouts: [Option<&Rollout>; 2]) -> BTreeSet<Arc<TemplateKey>> {
         let found = |rollout: &Rollout| self.templates.found(&rollout.key, &rollout.spec.resource_selectors);
         rollouts.into_iter().flatten().flat_map(found).collect()
     }
 
     /// A cluster that comes, goes or changes may concern everything that has a binding.
-    fn bound(&self) -> BTreeSet<TemplateKey> {
-        self.bindings.values().map(|binding| super::resource(binding)).collect()
+    fn bound(&self) -> BTreeSet<Arc<TemplateKey>> {
+        self.bindings.values().map(|binding| Arc::new(super::resource(binding))).collect()
     }
 }
 

@@ -88,11 +88,11 @@ fn make(story: &mut Story, step: &Step) {
 }
 
 /// Everything that runs anywhere, and who claims what.
-fn running(story: &Story) -> BTreeMap<TemplateKey, Vec<String>> {
+fn running(story: &Story) -> BTreeMap<Arc<TemplateKey>, Vec<String>> {
     story.world.templates.iter().map(|template| (template.key.clone(), story.runs(&template.key))).collect()
 }
 
-fn owners(story: &Story) -> BTreeMap<TemplateKey, Option<PolicyKey>> {
+fn owners(story: &Story) -> BTreeMap<Arc<TemplateKey>, Option<PolicyKey>> {
     let owner = |key: &TemplateKey| {
         let template = story.world.templates.get(key).expect("listed");
         claim_on(&template.labels, &template.annotations).map(|mark| mark.policy)
@@ -262,7 +262,7 @@ proptest! {
         for template in before.templates.iter() {
             let said = planned.templates.values().find(|plan| plan.template == template.key);
             let mut expected = targets(&before, &template.key);
-            for (cluster, change) in said.iter().flat_map(|plan| &plan.clusters) {
+            for (cluster, change) in said.iter().flat_map(|plan| plan.clusters.iter()) {
                 match change.action {
                     Action::Create { replicas } => drop(expected.insert(cluster.clone(), replicas)),
                     Action::Delete { .. } => drop(expected.remove(cluster)),

@@ -32,7 +32,7 @@ pub struct Story {
     pub world: World,
     way: Way,
     policies: BTreeMap<PolicyKey, PropagationPolicy>,
-    templates: BTreeMap<TemplateKey, Value>,
+    templates: BTreeMap<Arc<TemplateKey>, Value>,
     members: BTreeMap<(String, TemplateKey), (i32, String)>,
     clock: u64,
     version: u64,
@@ -101,12 +101,12 @@ impl Story {
         }
     }
 
-    fn every(&self) -> BTreeSet<TemplateKey> {
+    fn every(&self) -> BTreeSet<Arc<TemplateKey>> {
         self.world.templates.iter().map(|template| template.key.clone()).collect()
     }
 
     /// Controllers look at what changed; then nothing may be left to do.
-    fn look(&mut self, touched: &BTreeSet<TemplateKey>) {
+    fn look(&mut self, touched: &BTreeSet<Arc<TemplateKey>>) {
         let keys = if self.way == Way::Touched { touched.clone() } else { self.every() };
         self.world.settle(&keys, Answers::BRAIN);
         if self.way == Way::Restarts {
@@ -233,7 +233,7 @@ impl Story {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         object["status"] = self.templates[&key]["status"].clone();
         self.world.templates.insert(Template::read(Arc::new(object)).expect("a template"));
-        self.look(&[key].into());
+        self.look(&[Arc::new(key)].into());
     }
 
     /// Takes our records away, so that everything looks as if Karmada had made it.
@@ -249,7 +249,7 @@ impl Story {
         if let Some(binding) = Arc::make_mut(&mut self.world.bindings).get_mut(&key.binding()) {
             Arc::make_mut(binding).metadata.annotations.retain(|key, _| !ours(key));
         }
-        self.look(&[key].into());
+        self.look(&[Arc::new(key)].into());
     }
 
     fn stamp(&self) -> String {

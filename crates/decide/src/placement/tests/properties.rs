@@ -1,5 +1,9 @@
 //! What must hold for every input: sums, capacity, no needless moves, no matter in which order.
 
+use std::sync::Arc;
+
+use api::annotations::APPLIED_PLACEMENT;
+use api::binding::{BindingSuspension, GracefulEvictionTask};
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 
@@ -58,8 +62,62 @@ fn room(cluster: &Cluster) -> i32 {
     summary.allocatable["pods"].as_str().parse().expect("a number")
 }
 
+/// The binding with one thing different.
+fn varied(mut binding: Binding, what: usize) -> Binding {
+    let (metadata, spec, status) = (&mut binding.metadata, &mut binding.spec, &mut binding.status);
+    let stamp = |text: &str| Some(text.parse().expect("a time"));
+    match what {
+        0 => spec.replicas += 1,
+        1 => spec.resource.uid.push('b'),
+        2 => spec.resource.kind = "Widget".to_owned(),
+        3 => spec.resource.api_version = "batch/v1".to_owned(),
+        4 => spec.clusters.push(TargetCluster { name: "m1".to_owned(), replicas: 1 }),
+        5 => {
+            spec.graceful_eviction_tasks = vec![GracefulEvictionTask {
+                from_cluster: "m1".to_owned(),
+                ..GracefulEvictionTask::default()
+            }]
+        }
+        6 => spec.placement = Some(serde_json::from_value(divided("Aggregated")).expect("a placement")),
+        7 => {
+            spec.replica_requirements =
+                Some(serde_json::from_value(json!({"resourceRequest": {"cpu": "1"}})).expect("a need"))
+        }
+        8 => spec.scheduler_name = "mine".to_owned(),
+        9 => {
+            spec.suspension =
+                Some(BindingSuspension { scheduling: Some(true), ..BindingSuspension::default() })
+        }
+        10 => spec.reschedule_triggered_at = stamp("2030-01-01T00:00:00Z"),
+        11 => status.last_scheduled_time = stamp("2029-01-01T00:00:00Z"),
+        12 => status.scheduler_observed_affinity_name = "group".to_owned(),
+        13 => metadata.labels.clear(),
+        14 => metadata.deletion_timestamp = stamp("2029-01-01T00:00:00Z"),
+        15 => drop(metadata.annotations.insert(APPLIED_PLACEMENT.to_owned(), "{}".to_owned())),
+        16 => {
+            spec.components =
+                serde_json::from_value(json!([{"name": "a", "replicas": 1}, {"name": "b", "replicas": 1}]))
+                    .expect("components")
+        }
+        _ => metadata.name.push('x'),
+    }
+    binding
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn an_answer_is_repeated_only_for_the_same_question(
+        first in bindings(), members in members(), steps in prop::collection::vec((any::<bool>(), 0_usize..18), 1..24),
+    ) {
+        let (mut recent, mut latest) = (Recent::default(), first.clone());
+        for (anew, what) in steps {
+            latest = varied(if anew { first.clone() } else { latest }, what);
+            let asked = Arc::new(latest.clone());
+            prop_assert_eq!(recent.placement(&asked, &members), &placement(&latest, &members));
+        }
+    }
 
     #[test]
     fn a_division_sums_to_the_replicas_and_respects_capacity(binding in bindings(), members in members()) {
