@@ -1,21 +1,23 @@
 //! What does each member receive? Asks `decide` and writes one Work per member; a binding that goes takes
 //! its Works along.
 
-use std::time::{Duration, Instant};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
-use api::{OverridePolicy, Work};
+use api::{Binding, OverridePolicy, Work, annotations, names};
 use decide::BindingKey;
-use decide::works::{Frozen, Sources, works};
-use serde_json::json;
+use decide::works::{Frozen, Sources, Works, clusters_in_use, works};
+use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::ctx::{self, Ctx, bindings};
-use crate::events::{Regarding, Tone};
 use crate::metrics;
 use crate::rest::Error;
 use crate::runtime::Next;
-use crate::view::{WorkKey, template_key};
+use crate::view::{WorkKey, binding_id, template_key};
 
-const COMPONENT: &str = "binding-controller";
+mod tell;
+
 /// How soon a binding whose old copies have to go first is looked at again.
 const PURGING: Duration = Duration::from_secs(5);
 
@@ -25,9 +27,19 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let start = Instant::now();
     let existing = existing_works(ctx, &binding).await?;
     let answer = decide_works(ctx, &binding, &existing);
-    let written = write(ctx, &answer, &existing).await;
-    if !matches!(written, Ok(false)) {
-        tell(ctx, &binding, start, written.as_ref().err());
+    answer.failed.values().for_each(|failed| tell::override_failed(ctx, &binding, failed));
+    let cleaned = clean_up(ctx, &answer, &existing).await;
+    if let Some(error) = cleaned.as_ref().err().filter(|error| !error.is_conflict()) {
+        tell::clean_up_failed(ctx, &binding, error);
+    }
+    let written = match cleaned {
+        Ok(cleaned) => write(ctx, &binding, &answer, &existing).await.map(|written| written || cleaned),
+        Err(error) => Err(error),
+    };
+    if !matches!(&written, Ok(false)) && !written.as_ref().is_err_and(Error::is_conflict) {
+        let result = [("result", metrics::result(written.is_ok()))];
+        ctx.metrics.observe_since("binding_sync_work_duration_seconds", &result, start);
+        tell::synced(ctx, &binding, written.as_ref().err());
     }
     written?;
     if binding.metadata.deletion_timestamp.is_some() {
@@ -39,54 +51,63 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     }
 }
 
-/// Orphans go first, then every cluster gets its Work; says whether anything was new.
-async fn write(ctx: &Ctx, answer: &decide::works::Works, existing: &[Work]) -> Result<bool, Error> {
+/// Orphans go first; says whether there were any.
+async fn clean_up(ctx: &Ctx, answer: &Works, existing: &[Work]) -> Result<bool, Error> {
+    let orphan = |work: &&Work| {
+        let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace);
+        work.metadata.deletion_timestamp.is_none()
+            && cluster.is_some_and(|cluster| answer.orphans.contains_key(cluster))
+    };
     let mut news = false;
-    for cluster in answer.orphans.keys() {
-        for work in
-            existing.iter().filter(|work| is_for(work, cluster) && work.metadata.deletion_timestamp.is_none())
-        {
-            let path = ctx::works(cluster).object(&work.metadata.name);
-            ctx.control.delete(&path, Some(&work.metadata.uid)).await?;
-            news = true;
-        }
-    }
-    for (cluster, work) in &answer.works {
-        news |= write_work(ctx, cluster, work, existing).await?;
+    for work in existing.iter().filter(orphan) {
+        delete(ctx, work).await?;
+        news = true;
     }
     Ok(news)
 }
 
-fn tell(ctx: &Ctx, binding: &api::Binding, start: Instant, error: Option<&Error>) {
-    let result = [("result", metrics::result(error.is_none()))];
-    ctx.metrics.observe_since("binding_sync_work_duration_seconds", &result, start);
-    let about = [Regarding::from(binding), Regarding::template_of(binding)];
-    let api::ObjectMeta { namespace, name, .. } = &binding.metadata;
-    match (error, namespace.as_str()) {
-        (Some(error), _) => {
-            ctx.tell(about, COMPONENT, Tone::Warning, "SyncWorkFailed", &error.to_string());
-        }
-        (None, "") => {
-            let message = format!("Sync work of ClusterResourceBinding({name}) successful.");
-            ctx.tell(about, COMPONENT, Tone::Normal, "SyncWorkSucceed", &message);
-        }
-        (None, namespace) => {
-            let message = format!("Sync work of ResourceBinding({namespace}/{name}) successful.");
-            ctx.tell(about, COMPONENT, Tone::Normal, "SyncWorkSucceed", &message);
+/// Every cluster gets its Work; says whether anything was new. One that fails does not hold up the others.
+async fn write(ctx: &Ctx, binding: &Binding, answer: &Works, existing: &[Work]) -> Result<bool, Error> {
+    let (mut news, mut failure) = (false, None);
+    for (cluster, work) in &answer.works {
+        match write_work(ctx, cluster, work, existing).await {
+            Ok(false) => {}
+            Ok(true) => {
+                tell::overridden(ctx, binding, cluster, work);
+                news = true;
+            }
+            // What is worth telling goes before what the next look sees by itself.
+            Err(error) if failure.as_ref().is_none_or(Error::is_conflict) => failure = Some(error),
+            Err(_) => {}
         }
     }
+    failure.map_or(Ok(news), Err)
 }
 
-/// The Works of a binding as they are now: their manifests are too large to be kept twice.
-async fn existing_works(ctx: &Ctx, binding: &api::Binding) -> Result<Vec<Work>, Error> {
+async fn delete(ctx: &Ctx, work: &Work) -> Result<(), Error> {
+    let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default();
+    ctx.control.delete(&ctx::works(cluster).object(&work.metadata.name), Some(&work.metadata.uid)).await
+}
+
+/// The Works of a binding as they are now: their manifests are too large to be kept twice. For one that is
+/// going, also those that were made a moment ago and that the view does not know yet.
+async fn existing_works(ctx: &Ctx, binding: &Binding) -> Result<Vec<Work>, Error> {
+    let mut keys: BTreeSet<WorkKey> = ctx.view.works_of(binding).into_iter().collect();
+    if binding.metadata.deletion_timestamp.is_some() {
+        let template = &binding.spec.resource;
+        let name = names::work_name(&template.kind, &template.name, &template.namespace);
+        let own = clusters_in_use(&binding.spec).into_iter();
+        keys.extend(own.map(|cluster| WorkKey { cluster, name: name.clone() }));
+    }
     let mut works = Vec::new();
-    for WorkKey { cluster, name } in ctx.view.works_of(binding) {
+    for WorkKey { cluster, name } in keys {
         works.extend(ctx.control.get::<Work>(&ctx::works(&cluster).object(&name)).await?);
     }
+    works.retain(|work| binding_id(&work.metadata) == binding_id(&binding.metadata));
     Ok(works)
 }
 
-fn decide_works(ctx: &Ctx, binding: &api::Binding, existing: &[Work]) -> decide::works::Works {
+fn decide_works(ctx: &Ctx, binding: &Binding, existing: &[Work]) -> Works {
     let world = ctx.view.world();
     let template = world.templates.get(&template_key(binding)).cloned();
     let namespace = &binding.spec.resource.namespace;
@@ -100,7 +121,8 @@ fn decide_works(ctx: &Ctx, binding: &api::Binding, existing: &[Work]) -> decide:
     works(binding, sources)
 }
 
-/// Writes one Work, if it is not as it should be.
+/// Writes one Work, if it is not as it should be. One that is going is left alone: its end brings everybody
+/// here again.
 pub(crate) async fn write_work(
     ctx: &Ctx,
     cluster: &str,
@@ -108,37 +130,65 @@ pub(crate) async fn write_work(
     existing: &[Work],
 ) -> Result<bool, Error> {
     let collection = ctx::works(cluster);
-    let found =
-        existing.iter().find(|found| is_for(found, cluster) && found.metadata.name == work.metadata.name);
-    match found {
-        None => drop(ctx.control.create(&collection, work).await?),
-        Some(found) if found.spec == work.spec && carries(found, work) => return Ok(false),
-        Some(found) => {
-            let patch = json!({
-                "metadata": {
-                    "resourceVersion": found.metadata.resource_version,
-                    "labels": work.metadata.labels,
-                    "annotations": work.metadata.annotations,
-                    "finalizers": work.metadata.finalizers,
-                },
-            });
-            let mut next = serde_json::to_value(found).expect("our objects always serialise");
-            merge_metadata(&mut next, &patch["metadata"]);
-            next["spec"] = serde_json::to_value(&work.spec).expect("our objects always serialise");
-            ctx.control.replace(&collection.object(&work.metadata.name), &next).await?;
-        }
+    let path = collection.object(&work.metadata.name);
+    let known = existing.iter().find(|found| {
+        found.metadata.namespace == work.metadata.namespace && found.metadata.name == work.metadata.name
+    });
+    if let Some(known) = known {
+        return replace(ctx, &path, known, work).await;
     }
+    let refused = match ctx.control.create(&collection, work).await {
+        Err(error) if error.is_conflict() => error,
+        created => return created.map(|_| true),
+    };
+    // Left by a binding or a namespace of the same name that is no more: it is taken over, not taken away.
+    match ctx.control.get::<Work>(&path).await?.filter(|found| is_of_the_same(found, work)) {
+        Some(found) => replace(ctx, &path, &found, work).await,
+        None => Err(refused),
+    }
+}
+
+/// Whether two Works are about the same binding or the same object without one, whatever their ids.
+fn is_of_the_same(one: &Work, other: &Work) -> bool {
+    let owner = |work: &Work| {
+        let marks = [
+            annotations::RESOURCE_BINDING_NAMESPACE,
+            annotations::RESOURCE_BINDING_NAME,
+            annotations::CLUSTER_RESOURCE_BINDING_NAME,
+        ];
+        let owners =
+            work.metadata.owner_references.first().map(|owner| (owner.kind.clone(), owner.name.clone()));
+        (marks.map(|mark| work.metadata.annotation(mark).to_owned()), owners)
+    };
+    owner(one) == owner(other)
+}
+
+async fn replace(ctx: &Ctx, path: &str, found: &Work, work: &Work) -> Result<bool, Error> {
+    if found.metadata.deletion_timestamp.is_some() || (found.spec == work.spec && carries(found, work)) {
+        return Ok(false);
+    }
+    let mut next = serde_json::to_value(found).expect("our objects always serialise");
+    merge_metadata(&mut next, found, work);
+    next["spec"] = serde_json::to_value(&work.spec).expect("our objects always serialise");
+    ctx.control.replace(path, &next).await?;
     Ok(true)
 }
 
 /// Labels and annotations are merged, never removed, as Karmada does.
-fn merge_metadata(object: &mut serde_json::Value, metadata: &serde_json::Value) {
-    for field in ["labels", "annotations"] {
-        for (key, value) in metadata[field].as_object().into_iter().flatten() {
-            object["metadata"][field][key] = value.clone();
+fn merge_metadata(object: &mut Value, found: &Work, work: &Work) {
+    let metadata = &work.metadata;
+    for (field, marks) in [("labels", &metadata.labels), ("annotations", &metadata.annotations)] {
+        for (key, value) in marks {
+            object["metadata"][field][key] = value.as_str().into();
         }
     }
-    object["metadata"]["finalizers"] = metadata["finalizers"].clone();
+    let mut finalizers = found.metadata.finalizers.clone();
+    finalizers
+        .extend(metadata.finalizers.iter().filter(|one| !found.metadata.finalizers.contains(one)).cloned());
+    object["metadata"]["finalizers"] = json!(finalizers);
+    if !metadata.owner_references.is_empty() {
+        object["metadata"]["ownerReferences"] = json!(metadata.owner_references);
+    }
 }
 
 fn carries(found: &Work, work: &Work) -> bool {
@@ -148,14 +198,12 @@ fn carries(found: &Work, work: &Work) -> bool {
     };
     has(&found.metadata.labels, &work.metadata.labels)
         && has(&found.metadata.annotations, &work.metadata.annotations)
-}
-
-fn is_for(work: &Work, cluster: &str) -> bool {
-    api::names::cluster_of_execution_namespace(&work.metadata.namespace) == Some(cluster)
+        && (work.metadata.owner_references.is_empty()
+            || found.metadata.owner_references == work.metadata.owner_references)
 }
 
 /// Lets a binding go whose Works have been told to go.
-async fn release(ctx: &Ctx, key: &BindingKey, binding: &api::Binding) -> Result<(), Error> {
+async fn release(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> Result<(), Error> {
     let own = ctx::binding_finalizer(binding);
     let finalizers: Vec<&String> = binding.metadata.finalizers.iter().filter(|one| *one != own).collect();
     if finalizers.len() == binding.metadata.finalizers.len() {

@@ -7,9 +7,12 @@ use decide::status::status;
 use serde_json::json;
 
 use crate::ctx::{self, Ctx, bindings};
+use crate::events::{Regarding, Tone};
 use crate::rest::Error;
 use crate::runtime::Next;
 use crate::view::{WorkKey, template_key};
+
+const COMPONENT: &str = "binding-status-controller";
 
 /// Brings one binding's status, and its template's, in line.
 pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
@@ -29,7 +32,15 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
             "metadata": { "resourceVersion": seen.metadata.resource_version },
             "status": binding.status,
         });
-        ctx.control.merge(&format!("{}/status", bindings(key).object(&key.name)), &patch).await?;
+        let path = format!("{}/status", bindings(key).object(&key.name));
+        let written = ctx.control.merge(&path, &patch).await;
+        let (kind, place) = match key.namespace.as_str() {
+            "" => ("ClusterResourceBinding", key.name.clone()),
+            namespace => ("ResourceBinding", format!("{namespace}/{}", key.name)),
+        };
+        let message = format!("Update {kind}({place}) with AggregatedStatus successfully.");
+        tell(ctx, Regarding::from(&*seen), &message, written.as_ref().err());
+        written?;
     }
     let template_key = template_key(&seen);
     let template = ctx.view.world().templates.get(&template_key).cloned();
@@ -37,7 +48,20 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         && let Some(status) = answer.of_template(&template, (ctx.now)())
     {
         let patch = json!({ "metadata": { "resourceVersion": template.resource_version }, "status": status });
-        ctx.control.merge(&format!("{path}/status"), &patch).await?;
+        let written = ctx.control.merge(&format!("{path}/status"), &patch).await;
+        let message = "Update Resource with AggregatedStatus successfully.";
+        tell(ctx, Regarding::from(&*template), message, written.as_ref().err());
+        written?;
     }
     Ok(Next::Wait)
+}
+
+fn tell(ctx: &Ctx, about: Regarding, message: &str, error: Option<&Error>) {
+    match error {
+        None => ctx.tell([about], COMPONENT, Tone::Normal, "AggregateStatusSucceed", message),
+        Some(error) if error.is_conflict() => {}
+        Some(error) => {
+            ctx.tell([about], COMPONENT, Tone::Warning, "AggregateStatusFailed", &error.to_string());
+        }
+    }
 }

@@ -3,18 +3,17 @@
 
 use std::time::Duration;
 
-use api::cluster::READY;
-use api::{Cluster, ConditionStatus, finalizers, kinds, labels, names};
-use decide::conditions;
+use api::{Cluster, finalizers, kinds, labels, names};
+use decide::eviction::taints;
 use serde_json::{Value, json};
 
 use crate::ctx::Ctx;
+use crate::events::{Regarding, Tone};
 use crate::rest::{Collection, Error};
 use crate::runtime::Next;
-use crate::tell::{About, News, Tone};
+use crate::taint_policies;
 
-const NOT_READY: &str = "cluster.karmada.io/not-ready";
-const UNREACHABLE: &str = "cluster.karmada.io/unreachable";
+const COMPONENT: &str = "cluster-controller";
 /// How soon a cluster that is still in use is looked at again.
 const LEAVING: Duration = Duration::from_millis(500);
 
@@ -34,7 +33,8 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         patch["metadata"]["finalizers"] = json!(all);
         changed = true;
     }
-    let taints = taints(&cluster);
+    // What policies say about taints is somebody else's business; health is ours.
+    let taints = taints(&cluster, &[], (ctx.now)());
     if taints != cluster.spec.taints {
         patch["spec"] = json!({ "taints": taints });
         changed = true;
@@ -43,7 +43,8 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         let written = ctx.control.merge(&path, &patch).await;
         if taints != cluster.spec.taints {
             let told = ("TaintClusterSucceed", "TaintClusterFailed");
-            tell(ctx, &cluster, told, "Taint cluster succeed", written.as_ref().err());
+            let message = format!("Taint cluster succeed: {}.", taint_policies::spoken(&taints));
+            tell(ctx, &cluster, told, &message, written.as_ref().err());
         }
         written?;
     }
@@ -63,8 +64,7 @@ fn tell(
         Some(Error::Conflict { .. }) => return,
         Some(error) => (Tone::Warning, bad, error.to_string()),
     };
-    let about = About::of(&kinds::CLUSTER, &cluster.metadata);
-    ctx.announce(News { about, tone, reason, message, source: "cluster-controller" });
+    ctx.tell([Regarding::from(cluster)], COMPONENT, tone, reason, &message);
 }
 
 async fn ensure_execution_namespace(ctx: &Ctx, cluster: &Cluster) -> Result<(), Error> {
@@ -79,36 +79,12 @@ async fn ensure_execution_namespace(ctx: &Ctx, cluster: &Cluster) -> Result<(), 
     });
     let created = ctx.control.create(&namespaces, &namespace).await;
     let told = ("CreateExecutionSpaceSucceed", "CreateExecutionSpaceFailed");
-    let message = format!("Create execution space({name}) for cluster({}) succeed", cluster.metadata.name);
+    let message = format!("Created execution space({name}) for cluster({}).", cluster.metadata.name);
     tell(ctx, cluster, told, &message, created.as_ref().err());
     match created {
         Err(Error::Conflict { .. }) | Ok(_) => Ok(()),
         Err(error) => Err(error),
     }
-}
-
-/// The taints a cluster should have: ours by its Ready condition, everybody else's as they are.
-fn taints(cluster: &Cluster) -> Vec<api::Taint> {
-    let wanted = match conditions::status(&cluster.status.conditions, READY) {
-        Some(ConditionStatus::True) => None,
-        Some(ConditionStatus::Unknown) => Some(UNREACHABLE),
-        Some(ConditionStatus::False) | None => Some(NOT_READY),
-    };
-    let ours = |taint: &api::Taint| {
-        taint.effect == "NoSchedule" && [NOT_READY, UNREACHABLE].contains(&taint.key.as_str())
-    };
-    let kept = cluster.spec.taints.iter().filter(|taint| !ours(taint) || Some(taint.key.as_str()) == wanted);
-    let mut taints: Vec<api::Taint> = kept.cloned().collect();
-    if let Some(key) = wanted
-        && !taints.iter().any(ours)
-    {
-        taints.push(api::Taint {
-            key: key.to_owned(),
-            effect: "NoSchedule".to_owned(),
-            ..Default::default()
-        });
-    }
-    taints
 }
 
 /// Asks for the end of the execution namespace; true when it has come.
@@ -121,7 +97,7 @@ async fn end_execution_namespace(ctx: &Ctx, cluster: &Cluster) -> Result<bool, E
     }
     let deleted = ctx.control.delete(&path, None).await;
     let told = ("RemoveExecutionSpaceSucceed", "RemoveExecutionSpaceFailed");
-    let message = format!("Remove execution space({name}) for cluster({}) succeed", cluster.metadata.name);
+    let message = format!("Removed execution space for cluster({}).", cluster.metadata.name);
     tell(ctx, cluster, told, &message, deleted.as_ref().err());
     deleted?;
     Ok(ctx.control.get::<Value>(&path).await?.is_none())

@@ -6,6 +6,7 @@ use api::{Cluster, Condition, ConditionStatus, kinds};
 use decide::conditions;
 use decide::readiness::not_yet;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::ctx::Ctx;
 use crate::members::Member;
@@ -23,6 +24,7 @@ pub const DISPATCHING: &str = "Dispatching";
 pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
     let path = Collection::of(&kinds::CLUSTER, "").object(name);
     let Some(cluster) = ctx.control.get::<Cluster>(&path).await? else { return Ok(Next::Wait) };
+    let start = Instant::now();
     let settings = ctx.members.settings();
     let member = ctx.members.member(name);
     let (ready, facts) = match ctx.members.get(name) {
@@ -50,6 +52,8 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         });
         ctx.control.merge(&format!("{path}/status"), &patch).await?;
     }
+    let labels = [("member_cluster", name)];
+    ctx.metrics.observe_since("cluster_sync_status_duration_seconds", &labels, start);
     Ok(Next::After(wait.map_or(settings.status_every, |wait| wait.min(settings.status_every))))
 }
 

@@ -7,10 +7,11 @@ use api::{Binding, Scope, kinds};
 use decide::{BindingKey, TemplateKey};
 use jiff::Timestamp;
 
-use crate::events::Events;
+use crate::events::{EventKey, Events};
 use crate::gates::Switches;
 pub use crate::members::Members;
 use crate::metrics::Metrics;
+use crate::pace::Pace;
 use crate::policy_status::Tally;
 use crate::rest::{Collection, Error, Rest};
 use crate::runtime::{Priority, Queue, QueueStats};
@@ -31,12 +32,14 @@ pub struct Ctx {
     pub queues: Queues,
     /// What is switched on.
     pub switches: Switches,
-    /// Where news is told.
+    /// What is told and not written yet.
     pub events: Events,
     /// What is counted.
     pub metrics: Metrics,
     /// How the templates of each policy fare.
     pub tally: Tally,
+    /// How fast taints evict.
+    pub pace: Pace,
 }
 
 /// One queue per controller.
@@ -73,7 +76,7 @@ pub struct Queues {
     /// Policies whose status may have to change.
     pub policy_status: Queue<decide::PolicyKey>,
     /// What users are to be told.
-    pub news: Queue<crate::tell::News>,
+    pub news: Queue<EventKey>,
 }
 
 impl Queues {
@@ -140,6 +143,7 @@ impl Ctx {
             events: Events::default(),
             metrics: Metrics::default(),
             tally: Tally::default(),
+            pace: Pace::default(),
         }
     }
 
@@ -171,7 +175,7 @@ impl Ctx {
             ("taints", queues.taints.stats()),
             ("rebalancer", queues.rebalancers.stats()),
             ("policy-status", queues.policy_status.stats()),
-            ("events", self.events.queue.stats()),
+            ("events", queues.news.stats()),
         ];
         let members = queues.execution.stats();
         own.into_iter().map(|(name, stats)| (name.to_owned(), stats)).chain(members).collect()

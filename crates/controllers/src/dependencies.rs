@@ -116,7 +116,13 @@ pub async fn attach(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
     if existing.as_deref() == Some(&answer.binding) {
         return Ok(Next::Wait);
     }
-    ctx.write_binding(&key.binding(), &answer.binding).await?;
+    let written = ctx.write_binding(&key.binding(), &answer.binding).await;
+    if let Some(error) = written.as_ref().err().filter(|error| !error.is_conflict()) {
+        let reason = "SyncScheduleResultToDependenciesFailed";
+        let about = needed_by.iter().map(|needing| Regarding::from(&**needing));
+        ctx.tell(about, COMPONENT, Tone::Warning, reason, &error.to_string());
+    }
+    written?;
     if let Some(conflict) = answer.conflict {
         let message = format!("Dependency policy conflict detected: {conflict}.");
         let about = Regarding::from(&answer.binding);

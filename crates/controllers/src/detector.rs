@@ -1,13 +1,12 @@
 //! Which policy owns a template, and may its binding follow? Asks `decide` and writes both answers: the
 //! claim on the template, and the binding.
 
-use std::time::Instant;
-
 use decide::claim::{Claim, ClaimReason};
 use decide::propagation::Propagation;
 use decide::world::Answers;
 use decide::{PolicyKey, TemplateKey};
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use crate::ctx::Ctx;
 use crate::events::{Regarding, Tone};
@@ -79,7 +78,7 @@ fn tell_applied(
     error: Option<&Error>,
 ) {
     // Somebody was faster, most often ourselves: the next look sees it, and nobody needs to be told.
-    if matches!(error, Some(Error::Conflict { .. })) {
+    if error.is_some_and(Error::is_conflict) {
         return;
     }
     // A binding that only lost its claim was not made by a policy.
@@ -106,6 +105,9 @@ fn tell_failure(ctx: &Ctx, seen: &SeenTemplate, decided: &Propagation, why: &str
 
 fn tell_preemption(ctx: &Ctx, seen: &SeenTemplate, decided: &Propagation, error: Option<&Error>) {
     let ClaimReason::Preempted { by, from, .. } = &decided.claim.why().reason else { return };
+    if error.is_some_and(Error::is_conflict) {
+        return;
+    }
     ctx.metrics.count("policy_preemption_total", &[("result", metrics::result(error.is_none()))]);
     let policy = |key: &PolicyKey| match key.namespace.as_str() {
         "" => format!("cluster propagation policy({})", key.name),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::ctx::Ctx;
 use crate::rest::{Collection, Error};
-use crate::runtime::{Next, Priority, Queue};
+use crate::runtime::{Next, Priority};
 
 /// How many Events may wait to be written.
 const PENDING_MAX: usize = 4096;
@@ -101,13 +101,11 @@ pub struct News {
     pub message: String,
 }
 
-/// Where news is told. Clones share it.
+/// What is told and not written yet. Clones share it.
 #[derive(Clone, Default)]
 pub struct Events {
-    /// What is told and not written yet, and how often; held for moments.
+    /// And how often it was told; held for moments.
     pending: Arc<Mutex<BTreeMap<EventKey, (News, u64)>>>,
-    /// Events to be written.
-    pub queue: Queue<EventKey>,
 }
 
 impl Events {
@@ -115,36 +113,49 @@ impl Events {
         self.pending.lock().expect("no one panics while holding it")
     }
 
-    /// Tells something; false when so much waits already that it is dropped.
-    fn tell(&self, mut news: News) -> bool {
+    /// Takes in what is told, and how often; none when so much waits already that it is dropped.
+    fn take(&self, mut news: News, times: u64) -> Option<EventKey> {
         cut(&mut news.message, MESSAGE_BYTES_MAX);
         let key = key(&news);
         let mut pending = self.pending();
         if pending.len() >= PENDING_MAX && !pending.contains_key(&key) {
-            return false;
+            return None;
         }
-        pending.entry(key.clone()).or_insert((news, 0)).1 += 1;
-        drop(pending);
-        self.queue.add(key, Priority::Resync);
-        true
+        pending.entry(key.clone()).or_insert((news, 0)).1 += times;
+        Some(key)
     }
 }
 
 impl Ctx {
     /// Tells that something happened, as an Event on each of these objects.
-    pub fn tell<const N: usize>(
+    pub fn tell(
         &self,
-        about: [Regarding; N],
+        about: impl IntoIterator<Item = Regarding>,
         component: &'static str,
         tone: Tone,
         reason: &'static str,
         message: &str,
     ) {
-        for regarding in about {
-            let news = News { regarding, component, tone, reason, message: message.to_owned() };
-            if !self.events.tell(news) {
-                self.metrics.count("events_dropped_total", &[]);
-            }
+        let news = |regarding| News { regarding, component, tone, reason, message: message.to_owned() };
+        about.into_iter().for_each(|regarding| self.take_in(news(regarding), 1));
+    }
+
+    /// Tells that something is so, as an Event that is there once however often it is found to be so.
+    pub fn tell_standing(
+        &self,
+        regarding: Regarding,
+        component: &'static str,
+        tone: Tone,
+        reason: &'static str,
+        message: &str,
+    ) {
+        self.take_in(News { regarding, component, tone, reason, message: message.to_owned() }, 0);
+    }
+
+    fn take_in(&self, news: News, times: u64) {
+        match self.events.take(news, times) {
+            Some(key) => self.queues.news.add(key, Priority::Resync),
+            None => self.metrics.count("events_dropped_total", &[]),
         }
     }
 }
@@ -170,8 +181,11 @@ async fn write(ctx: &Ctx, key: &EventKey, news: &News, count: u64) -> Result<(),
     let path = collection.object(&key.name);
     let now = Time::from((ctx.now)());
     let Some(found) = ctx.control.get::<Value>(&path).await? else {
-        return ctx.control.create(&collection, &event(key, news, count, now)).await.map(drop);
+        return ctx.control.create(&collection, &event(key, news, count.max(1), now)).await.map(drop);
     };
+    if count == 0 {
+        return Ok(());
+    }
     let patch = json!({
         "metadata": { "resourceVersion": found["metadata"]["resourceVersion"] },
         "count": found["count"].as_u64().unwrap_or(0).saturating_add(count),
@@ -240,13 +254,13 @@ mod tests {
     #[test]
     fn the_same_news_is_one_event_and_too_much_is_dropped() {
         let events = Events::default();
-        assert!(events.tell(news("web", "a")) && events.tell(news("web", "a")));
+        assert!(events.take(news("web", "a"), 1).is_some() && events.take(news("web", "a"), 1).is_some());
         assert_eq!(events.pending().values().map(|(_, count)| *count).collect::<Vec<_>>(), [2]);
         for number in 1..PENDING_MAX {
-            assert!(events.tell(news("web", &number.to_string())));
+            assert!(events.take(news("web", &number.to_string()), 1).is_some());
         }
-        assert!(!events.tell(news("web", "one too many")));
-        assert!(events.tell(news("web", "a")), "what waits already is still counted");
+        assert_eq!(events.take(news("web", "one too many"), 1), None);
+        assert!(events.take(news("web", "a"), 1).is_some(), "what waits already is still counted");
     }
 
     #[test]
@@ -257,7 +271,7 @@ mod tests {
             assert_eq!(key.namespace, "default");
         }
         let events = Events::default();
-        events.tell(news("web", &"é".repeat(2000)));
+        events.take(news("web", &"é".repeat(2000)), 1);
         assert!(events.pending().values().all(|(news, _)| news.message.len() <= MESSAGE_BYTES_MAX));
     }
 }

@@ -55,7 +55,7 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
         });
         ctx.control.merge(&format!("{path}/status"), &patch).await?;
     }
-    report::news(&work, &next, &visit.outcomes).into_iter().for_each(|news| ctx.announce(news));
+    report::tell(ctx, &work, &next, &visit.outcomes);
     Ok(visit.next)
 }
 

@@ -2,14 +2,15 @@
 //! one look, all decided by `decide::eviction`; time is an input, so a look may ask for another one later.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use api::taint::NO_EXECUTE;
 use api::{Binding, Cluster, Time};
 use decide::BindingKey;
-use decide::eviction::{Evictions, Graceful, Settings, UNHEALTHY_SINCE, eviction, graceful};
+use decide::eviction::{Evictions, Graceful, Settings, UNHEALTHY_SINCE, Why, eviction, graceful};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::ctx::{Ctx, bindings};
 use crate::events::{Regarding, Tone};
@@ -33,18 +34,33 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     }
     let (start, now) = (Instant::now(), (ctx.now)());
     let settings = Settings { taints_evict: ctx.switches.failover, ..Settings::default() };
-    let evictions = eviction(&seen, &clusters, now, settings);
+    let mut evictions = eviction(&seen, &clusters, now, settings);
+    let turn = hold_back(ctx, key, &mut evictions);
     let mut binding = Binding::clone(&seen);
     evictions.write(&mut binding);
     let tasks = graceful(&binding, now, GRACE_SECONDS);
     tasks.write(&mut binding);
     if binding != *seen {
         let written = ctx.control.merge(&bindings(key).object(&key.name), &patch(&seen, &binding)).await;
-        tell(ctx, &seen, &evictions, &tasks, written.is_ok());
-        ctx.metrics.observe_since("eviction_processing_latency_seconds", &[], start);
+        if !written.as_ref().is_err_and(Error::is_conflict) {
+            tell(ctx, &seen, &evictions, &tasks, written.is_ok());
+            count(ctx, &seen, &evictions, start, written.is_ok());
+        }
         written?;
     }
-    Ok(next(now, [evictions.next, tasks.next]))
+    Ok(next(now, [evictions.next, tasks.next], turn))
+}
+
+/// Lets those wait whose turn it is not; how long.
+fn hold_back(ctx: &Ctx, key: &BindingKey, evictions: &mut Evictions) -> Option<Duration> {
+    let by_taint = |why: &Why| matches!(why, Why::TaintUntolerated { .. });
+    if !evictions.evictions.values().any(|eviction| by_taint(&eviction.why)) {
+        ctx.pace.leave(key);
+        return None;
+    }
+    let wait = ctx.pace.wait(key)?;
+    evictions.evictions.retain(|_, eviction| !by_taint(&eviction.why));
+    Some(wait)
 }
 
 /// Most bindings have nothing to be judged, and are many.
@@ -83,16 +99,25 @@ fn tell(ctx: &Ctx, binding: &Binding, evictions: &Evictions, tasks: &Graceful, w
     for cluster in evictions.evictions.keys().chain(tasks.let_go.keys()) {
         ctx.tell(about(), COMPONENT, tone, reason, &format!("Evict from cluster {cluster} {word}."));
     }
+}
+
+fn count(ctx: &Ctx, binding: &Binding, evictions: &Evictions, start: Instant, written: bool) {
+    let queue = match binding.metadata.namespace.as_str() {
+        "" => ("name", "cluster-binding-eviction"),
+        _ => ("name", "binding-eviction"),
+    };
+    let kind = binding.spec.resource.kind.as_str();
     for cluster in evictions.evictions.keys() {
-        let kind = binding.spec.resource.kind.as_str();
         ctx.metrics.count("eviction_kind_total", &[("member_cluster", cluster), ("resource_kind", kind)]);
-        ctx.metrics.count("eviction_processing_total", &[("result", crate::metrics::result(written))]);
+        let result = ("result", crate::metrics::result(written));
+        ctx.metrics.count("eviction_processing_total", &[queue, result]);
+        ctx.metrics.observe_since("eviction_processing_latency_seconds", &[queue], start);
     }
 }
 
 /// When to look again; a task ends after its last second, not in it.
-fn next(now: jiff::Timestamp, times: [Option<Time>; 2]) -> Next {
-    let Some(at) = times.into_iter().flatten().min() else { return Next::Wait };
-    let left = at.timestamp().duration_since(now);
-    Next::After(Duration::try_from(left).unwrap_or_default() + Duration::from_millis(1))
+fn next(now: jiff::Timestamp, times: [Option<Time>; 2], turn: Option<Duration>) -> Next {
+    let after = |at: Time| Duration::try_from(at.timestamp().duration_since(now)).unwrap_or_default();
+    let times = times.into_iter().flatten().map(|at| after(at) + Duration::from_millis(1));
+    times.chain(turn).min().map_or(Next::Wait, Next::After)
 }

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 use crate::ctx::Ctx;
 

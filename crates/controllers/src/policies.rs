@@ -29,10 +29,17 @@ pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Next, Error> {
         _ => &kinds::PROPAGATION_POLICY,
     };
     let path = Collection::of(kind, &key.namespace).object(&key.name);
-    let Some(policy) = ctx.control.get::<api::PropagationPolicy>(&path).await? else { return Ok(Next::Wait) };
+    let found = ctx.control.get::<api::PropagationPolicy>(&path).await?;
+    // A namesake that the view does not know yet is not the one that goes.
+    let Some(policy) = found.filter(|found| found.metadata.deletion_timestamp.is_some()) else {
+        return Ok(Next::Wait);
+    };
     let own = [api::finalizers::PROPAGATION_POLICY, api::finalizers::CLUSTER_PROPAGATION_POLICY];
     let finalizers: Vec<&String> =
         policy.metadata.finalizers.iter().filter(|one| !own.contains(&one.as_str())).collect();
+    if finalizers.len() == policy.metadata.finalizers.len() {
+        return Ok(Next::Wait);
+    }
     let patch = json!({
         "metadata": { "resourceVersion": policy.metadata.resource_version, "finalizers": finalizers },
     });

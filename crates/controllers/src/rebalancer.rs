@@ -22,12 +22,15 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         return Ok(Next::Wait);
     };
     let now = (ctx.now)();
-    let Rebalance { asked, status, goes_at } = {
+    let (Rebalance { asked, status, goes_at }, versions) = {
         let world = ctx.view.world();
-        rebalance(&rebalancer, |key| world.bindings.get(key).map(AsRef::as_ref), now)
+        let answer = rebalance(&rebalancer, |key| world.bindings.get(key).map(AsRef::as_ref), now);
+        let version = |key: &BindingKey| Some(world.bindings.get(key)?.metadata.resource_version.clone());
+        let versions: Vec<Option<String>> = answer.asked.iter().map(|(key, _)| version(key)).collect();
+        (answer, versions)
     };
-    for (binding, since) in &asked {
-        ask(ctx, binding, *since).await?;
+    for ((binding, since), version) in asked.iter().zip(versions) {
+        ask(ctx, binding, version, *since).await?;
     }
     let metadata = &rebalancer.metadata;
     if status != rebalancer.status {
@@ -44,7 +47,13 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
 }
 
 /// A binding that went meanwhile is no failure: the next look says so in the status.
-async fn ask(ctx: &Ctx, key: &BindingKey, since: Time) -> Result<(), Error> {
-    let patch = json!({ "spec": { "rescheduleTriggeredAt": since } });
-    ctx.control.merge(&bindings(key).object(&key.name), &patch).await.map(drop)
+async fn ask(ctx: &Ctx, key: &BindingKey, version: Option<String>, since: Time) -> Result<(), Error> {
+    let patch = json!({
+        "metadata": { "resourceVersion": version },
+        "spec": { "rescheduleTriggeredAt": since },
+    });
+    match ctx.control.merge(&bindings(key).object(&key.name), &patch).await {
+        Err(Error::NotFound { .. }) | Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    }
 }

@@ -56,6 +56,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// True when somebody else was faster, most often ourselves: the next look sees it, and nobody needs to
+    /// be told.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Error::Conflict { .. })
+    }
+
     /// True when the server as a whole is in trouble, not this one request.
     pub fn is_outage(&self) -> bool {
         match self {

@@ -1,12 +1,13 @@
 //! Where does a binding's template run, with how many replicas? Asks `decide` and writes the clusters, and
 //! what the status says about it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use api::Binding;
 use decide::BindingKey;
-use decide::placement::{Placement, placement};
-use serde_json::{Value, json};
+use decide::placement::{Attempt, Placement, placement};
+use serde_json::json;
+use tokio::time::Instant;
 
 use crate::ctx::{Ctx, bindings};
 use crate::events::{Regarding, Tone};
@@ -16,6 +17,8 @@ use crate::runtime::Next;
 const COMPONENT: &str = "karmada-scheduler";
 /// How soon a binding that could not be placed is looked at again; capacity may come back unannounced.
 const RETRY: Duration = Duration::from_secs(10);
+/// How often in a row a status is written that others write, too.
+const STATUS_TRIES: usize = 4;
 
 /// Places one binding.
 pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
@@ -26,15 +29,30 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     if matches!(outcome, Placement::Skipped(_)) {
         return Ok(Next::Wait);
     }
+    if !matches!(outcome, Placement::Unchanged) {
+        // Karmada times its steps one by one; here choosing and dividing are one question.
+        let step = [("schedule_step", "AssignReplicas")];
+        ctx.metrics.observe_since("karmada_scheduler_scheduling_algorithm_duration_seconds", &step, start);
+    }
     let written = write(ctx, key, &seen, &outcome).await;
-    if !matches!(written, Ok(false)) {
-        tell(ctx, &seen, &outcome, start, written.as_ref().err());
+    match &written {
+        Ok(false) => {}
+        Err(error) if error.is_conflict() => {}
+        written => tell(ctx, &seen, &outcome, start, written.as_ref().err()),
+    }
+    if written.is_err() || matches!(outcome, Placement::Kept { .. }) {
+        came(ctx, "ScheduleAttemptFailure");
     }
     written?;
     match outcome {
         Placement::Kept { .. } => Ok(Next::After(RETRY)),
         _ => Ok(Next::Wait),
     }
+}
+
+/// Counts a binding that is to be looked at, by what brought it up in Karmada's words.
+pub fn came(ctx: &Ctx, event: &'static str) {
+    ctx.metrics.count("karmada_scheduler_queue_incoming_bindings_total", &[("event", event)]);
 }
 
 /// Writes the clusters, then the status; says whether anything was new. A crash between the two is seen by the
@@ -53,28 +71,52 @@ async fn write(ctx: &Ctx, key: &BindingKey, seen: &Binding, outcome: &Placement)
             },
             "spec": { "clusters": binding.spec.clusters },
         });
-        let written: Value = ctx.control.merge(&path, &patch).await?;
+        let written = ctx.control.merge(&path, &patch).await?;
         binding = serde_json::from_value(written).unwrap_or(binding);
     }
-    let before = binding.status.clone();
-    outcome.write_status(&mut binding, (ctx.now)());
-    if binding.status != before {
+    Ok(write_status(ctx, &path, binding, outcome).await? || news)
+}
+
+/// Whoever collects the status writes at the same time, to other fields. As long as the generation is the one
+/// that was decided upon, the decision holds.
+async fn write_status(
+    ctx: &Ctx,
+    path: &str,
+    mut binding: Binding,
+    outcome: &Placement,
+) -> Result<bool, Error> {
+    let mut tries = 0;
+    loop {
+        let before = binding.status.clone();
+        outcome.write_status(&mut binding, (ctx.now)());
+        if binding.status == before {
+            return Ok(false);
+        }
+        let metadata = &binding.metadata;
         let patch = json!({
-            "metadata": { "resourceVersion": binding.metadata.resource_version },
+            "metadata": { "uid": metadata.uid, "resourceVersion": metadata.resource_version },
             "status": binding.status,
         });
-        ctx.control.merge(&format!("{path}/status"), &patch).await?;
-        news = true;
+        tries += 1;
+        let error = match ctx.control.merge(&format!("{path}/status"), &patch).await {
+            Ok(_) => return Ok(true),
+            Err(error) if error.is_conflict() && tries < STATUS_TRIES => error,
+            Err(error) => return Err(error),
+        };
+        let fresh = ctx.control.get::<Binding>(path).await?;
+        let same = |fresh: &Binding| {
+            fresh.metadata.uid == metadata.uid && fresh.metadata.generation == metadata.generation
+        };
+        binding = fresh.filter(same).ok_or(error)?;
     }
-    Ok(news)
 }
 
 fn tell(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Instant, error: Option<&Error>) {
-    let (trigger, failure) = match outcome {
+    let (trigger, tried, failure) = match outcome {
         Placement::Skipped(_) | Placement::Unchanged => return,
-        Placement::Scheduled(schedule) => (&schedule.trigger, None),
-        Placement::Nowhere { trigger, failure, .. } | Placement::Kept { trigger, failure, .. } => {
-            (trigger, Some(failure.to_string()))
+        Placement::Scheduled(schedule) => (&schedule.trigger, &schedule.tried, None),
+        Placement::Nowhere { trigger, tried, failure } | Placement::Kept { trigger, tried, failure } => {
+            (trigger, tried, Some(failure.to_string()))
         }
     };
     let failure = error.map(ToString::to_string).or(failure);
@@ -82,18 +124,21 @@ fn tell(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Instant, error
     let labels = [("result", result), ("schedule_type", trigger.schedule_type())];
     ctx.metrics.count("karmada_scheduler_schedule_attempts_total", &labels);
     ctx.metrics.observe_since("karmada_scheduler_e2e_scheduling_duration_seconds", &labels, start);
-    let about = [Regarding::from(binding), Regarding::template_of(binding)];
+    let about = || [Regarding::from(binding), Regarding::template_of(binding)];
+    let failed = |why: &str| ctx.tell(about(), COMPONENT, Tone::Warning, "ScheduleBindingFailed", why);
+    for Attempt { failure, .. } in tried {
+        failed(&failure.to_string());
+    }
     match (outcome, failure) {
         (Placement::Scheduled(schedule), None) => {
             // The cluster-scoped message lacks the colon in Karmada too.
             let colon = if binding.metadata.namespace.is_empty() { "" } else { ":" };
             let result = schedule.result();
             let message = format!("Binding has been scheduled successfully. Result{colon} {result}");
-            ctx.tell(about, COMPONENT, Tone::Normal, "ScheduleBindingSucceed", &message);
+            ctx.tell(about(), COMPONENT, Tone::Normal, "ScheduleBindingSucceed", &message);
         }
-        (_, failure) => {
-            let why = failure.unwrap_or_default();
-            ctx.tell(about, COMPONENT, Tone::Warning, "ScheduleBindingFailed", &why);
-        }
+        // Of several groups the last word was the first one's, which is told already.
+        (_, Some(why)) if error.is_some() || tried.is_empty() => failed(&why),
+        _ => {}
     }
 }

@@ -20,7 +20,7 @@ use crate::runtime::{Priority, Seen, reflect, run};
 use crate::view::{WorkKey, binding_key, template_key};
 use crate::{
     binding, binding_status, cluster, cluster_status, dependencies, detector, namespaces, policies,
-    policy_status, scheduler, tell, work_status,
+    policy_status, scheduler, work_status,
 };
 
 mod kinds_of_templates;
@@ -199,7 +199,13 @@ impl Starter {
                 let Ok(binding) = serde_json::from_value::<Binding>(*object) else { return };
                 let key = binding_key(&binding.metadata);
                 ctx.queues.templates.add(template_key(&binding), Priority::User);
+                let generation = binding.metadata.generation;
                 let before = ctx.view.put_binding(key.clone(), binding);
+                match before.as_ref().map(|before| before.metadata.generation) {
+                    None => scheduler::came(&ctx, "BindingAdd"),
+                    Some(before) if before != generation => scheduler::came(&ctx, "BindingUpdate"),
+                    Some(_) => {}
+                }
                 dependencies::moved(&ctx, before.as_deref(), ctx.view.binding(&key).as_deref());
                 ctx.queues.look_at_binding(&key, Priority::User);
             }
@@ -281,6 +287,7 @@ impl Starter {
             for key in ctx.view.binding_keys() {
                 ctx.queues.failover.add(key.clone(), Priority::Resync);
                 ctx.queues.placements.add(key, Priority::Resync);
+                scheduler::came(&ctx, "ClusterChanged");
             }
             ctx.view
                 .works_in(&name)
@@ -330,7 +337,6 @@ impl Starter {
         controller!(policies, queues.policies, 1);
         workers.extend(self.policy_side_workers());
         controller!(namespaces, queues.namespaces, 1);
-        controller!(tell, queues.news, 2);
         self.tasks.lock().expect("no one panics while holding it").extend(workers);
     }
 }

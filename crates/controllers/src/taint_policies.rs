@@ -37,6 +37,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
 fn tell(ctx: &Ctx, cluster: &Cluster, taints: &[Taint], error: Option<&Error>) {
     let about = [Regarding::from(cluster)];
     match error {
+        Some(error) if error.is_conflict() => {}
         Some(error) => {
             ctx.tell(about, COMPONENT, Tone::Warning, "TaintClusterFailed", &error.to_string());
         }
@@ -49,7 +50,7 @@ fn tell(ctx: &Ctx, cluster: &Cluster, taints: &[Taint], error: Option<&Error>) {
 }
 
 /// The list as Karmada prints it.
-fn spoken(taints: &[Taint]) -> String {
+pub fn spoken(taints: &[Taint]) -> String {
     let one = |taint: &Taint| match taint.value.as_str() {
         "" => format!("{{Key:{},Effect:{}}}", taint.key, taint.effect),
         value => format!("{{Key:{},Value:{value},Effect:{}}}", taint.key, taint.effect),

@@ -127,11 +127,18 @@ impl View {
     pub fn put_binding(&self, key: BindingKey, binding: Binding) -> Option<Arc<Binding>> {
         let needs = dependencies::noted(&binding);
         self.inner.needs.write().expect("no one panics while holding it").put(&key, needs);
-        let id = binding_id(&binding.metadata);
-        if !id.is_empty() {
-            self.works_mut().bindings.insert(id.to_owned(), key.clone());
+        let id = binding_id(&binding.metadata).to_owned();
+        let before = Arc::make_mut(&mut self.write().bindings).insert(Arc::new(key.clone()), Arc::new(binding));
+        let old_id = before.as_ref().map(|before| binding_id(&before.metadata)).unwrap_or_default();
+        let mut works = self.works_mut();
+        if old_id != id && works.bindings.get(old_id) == Some(&key) {
+            works.bindings.remove(old_id);
         }
-        Arc::make_mut(&mut self.write().bindings).insert(Arc::new(key), Arc::new(binding))
+        if !id.is_empty() {
+            works.bindings.insert(id, key);
+        }
+        drop(works);
+        before
     }
 
     /// Forgets a binding.

@@ -1,15 +1,16 @@
 //! How a delivery went, as the Work's status and as news for users. Writes to no member.
 
 use api::work::{APPLIED, DISPATCHING};
-use api::{ConditionStatus, Work, annotations, kinds};
+use api::{ConditionStatus, Work, annotations};
 use decide::conditions;
 use decide::status::manifest_status;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::tell::{About, News, Tone};
+use crate::ctx::Ctx;
+use crate::events::{Regarding, Tone};
 
-const SOURCE: &str = "execution-controller";
+const COMPONENT: &str = "execution-controller";
 
 /// How it went with one manifest.
 pub enum Outcome {
@@ -75,16 +76,13 @@ pub fn report(work: &mut Work, outcomes: &[Outcome], now: Timestamp) {
     }
 }
 
-/// What users are told about a delivery.
-pub fn news(before: &Work, after: &Work, outcomes: &[Outcome]) -> Vec<News> {
-    let mut news = Vec::new();
-    let about_work = About::of(&kinds::WORK, &after.metadata);
+/// Tells users about a delivery: what changed, and what was written.
+pub fn tell(ctx: &Ctx, before: &Work, after: &Work, outcomes: &[Outcome]) {
     let find = |work: &Work, kind: &str| conditions::find(&work.status.conditions, kind).cloned();
-    let is = find(after, DISPATCHING);
-    if let Some(is) = &is
+    if let Some(is) = find(after, DISPATCHING)
         && find(before, DISPATCHING).map(|was| was.status) != Some(is.status)
     {
-        news.push(told(&about_work, Tone::Normal, "WorkDispatching", &is.message));
+        ctx.tell([Regarding::from(after)], COMPONENT, Tone::Normal, "WorkDispatching", &is.message);
     }
     let applied = find(after, APPLIED);
     let failure = applied.as_ref().filter(|applied| applied.status == ConditionStatus::False);
@@ -97,29 +95,17 @@ pub fn news(before: &Work, after: &Work, outcomes: &[Outcome]) -> Vec<News> {
             let message = format!("Successfully applied resource to cluster {}", cluster.unwrap_or_default());
             (Tone::Normal, "SyncSucceed", message)
         }
-        _ => return news,
+        _ => return,
     };
-    news.push(told(&about_work, tone, reason, &message));
-    news.extend(
-        after
-            .spec
-            .workload
-            .manifests
-            .iter()
-            .filter_map(|manifest| Some(told(&template(manifest)?, tone, reason, &message))),
-    );
-    news
-}
-
-fn told(about: &About, tone: Tone, reason: &'static str, message: &str) -> News {
-    News { about: about.clone(), tone, reason, message: message.to_owned(), source: SOURCE }
+    let templates = after.spec.workload.manifests.iter().filter_map(template);
+    ctx.tell(templates.chain([Regarding::from(after)]), COMPONENT, tone, reason, &message);
 }
 
 /// The template of a manifest; none if it does not say.
-fn template(manifest: &Value) -> Option<About> {
+fn template(manifest: &Value) -> Option<Regarding> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let uid = manifest["metadata"]["annotations"][annotations::TEMPLATE_UID].as_str()?;
-    Some(About {
+    Some(Regarding {
         api_version: text("/apiVersion").to_owned(),
         kind: text("/kind").to_owned(),
         namespace: text("/metadata/namespace").to_owned(),

@@ -44,6 +44,11 @@ pub const FAMILIES: &[Family] = &[
         DOUBLING,
         "Time to place a binding and write it.",
     ),
+    family(
+        "karmada_scheduler_queue_incoming_bindings_total",
+        Shape::Counter,
+        "Bindings to be placed, by what brought them up.",
+    ),
     family("karmada_scheduler_schedule_attempts_total", Shape::Counter, "Attempts to place a binding."),
     family(
         "karmada_scheduler_scheduling_algorithm_duration_seconds",

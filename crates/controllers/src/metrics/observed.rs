@@ -32,7 +32,7 @@ pub fn queues(ctx: &Ctx, text: &mut String) {
     gauge(WORKQUEUE_RETRIES, |stats| stats.retries);
     head(text, &EVICTION_QUEUE_DEPTH);
     let depth = ctx.queues.failover.stats().depth;
-    let _ = writeln!(text, "{}{{name=\"failover\"}} {depth}", EVICTION_QUEUE_DEPTH.name);
+    let _ = writeln!(text, "{}{{name=\"binding-eviction\"}} {depth}", EVICTION_QUEUE_DEPTH.name);
 }
 
 /// The state of every cluster.

@@ -66,7 +66,7 @@ impl Starter {
         controller!("taints", queues.taints, 1, taint_policies::reconcile);
         controller!("rebalancer", queues.rebalancers, 1, rebalancer::reconcile);
         controller!("policy-status", queues.policy_status, 1, policy_status::reconcile);
-        controller!("events", self.ctx.events.queue, 1, events::reconcile);
+        controller!("events", queues.news, 1, events::reconcile);
         workers
     }
 }

@@ -2,18 +2,17 @@
 
 use serde_json::{Value, json};
 
-use crate::stack::{Stack, config_map, deployment, policy};
+use crate::stack::{CONFIG, Stack, config_map, deployment, policy};
 
-const CONFIG: &str = "/api/v1/namespaces/default/configmaps/conf";
 const OTHER: &str = "/api/v1/namespaces/default/configmaps/other";
 
 fn finalizers(binding: &Value) -> usize {
     binding["metadata"]["finalizers"].as_array().map_or(0, Vec::len)
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn dependencies_follow_and_detach() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     stack.create(config_map("default", "conf")).await;
     stack.create(policy("pp", ("Deployment", "web"), &["member1"], json!({ "propagateDeps": true }))).await;
     let web = stack.create(deployment("web", "conf")).await;
@@ -34,10 +33,10 @@ async fn dependencies_follow_and_detach() {
     stack.merge(OTHER, json!({ "data": { "key": "two" } })).await;
     stack.restart().await;
     stack.settle().await;
-    let revision = stack.revision().await;
+    let revision = stack.control.revision().await;
     stack.restart().await;
     stack.settle().await;
-    assert_eq!(stack.revision().await, revision, "a restart writes nothing");
+    assert_eq!(stack.control.revision().await, revision, "a restart writes nothing");
     // The binding goes, and leaves nothing behind.
     stack.delete(&web).await;
     stack.until_in(OTHER, &[]).await;
@@ -47,9 +46,9 @@ async fn dependencies_follow_and_detach() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn u6_a_dependency_is_held_where_everybody_who_needs_it_is_held() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     stack.create(config_map("default", "conf")).await;
     let more = json!({ "propagateDeps": true, "suspension": { "dispatching": true } });
     let path = stack.create(policy("pp", ("Deployment", "web"), &["member1"], more)).await;

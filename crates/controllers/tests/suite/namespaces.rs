@@ -1,22 +1,15 @@
 //! Namespaces go to every member by themselves, and what lives in them finds them there.
 
-use controllers::rest::Collection;
 use serde_json::{Value, json};
 
-use crate::harness::{Stack, deployment, quick};
+use crate::stack::{Stack, condition, namespace};
 
 const TEAM: &str = "/api/v1/namespaces/team";
 
-async fn create_namespace(stack: &Stack, labels: Value) {
-    let namespace =
-        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "team", "labels": labels } });
-    stack.create(&Collection::new("v1", "namespaces", ""), &namespace).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_namespace_goes_to_every_member_also_to_those_that_join_later_and_ends_with_its_original() {
-    let mut stack = Stack::new(&["member1"], quick()).await;
-    create_namespace(&stack, json!({ "owner": "me" })).await;
+    let mut stack = Stack::new(&["member1"]).await;
+    stack.create(namespace("team", json!({ "owner": "me" }))).await;
     let there = |namespace: &Value| namespace["metadata"]["labels"]["owner"] == "me";
     stack.member("member1").until("synced", TEAM, there).await;
     stack.join("member2").await;
@@ -32,9 +25,9 @@ async fn a_namespace_goes_to_every_member_also_to_those_that_join_later_and_ends
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_template_finds_its_namespace_in_the_member() {
-    let mut stack = Stack::new(&["member1"], quick()).await;
+    let mut stack = Stack::new(&["member1"]).await;
     let policy = json!({
         "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterPropagationPolicy",
         "metadata": { "name": "all" },
@@ -43,13 +36,15 @@ async fn a_template_finds_its_namespace_in_the_member() {
             "placement": { "clusterAffinity": { "clusterNames": ["member1"] } },
         },
     });
-    stack.create(&Collection::of(&api::kinds::CLUSTER_PROPAGATION_POLICY, ""), &policy).await;
+    stack.create(policy).await;
     // Kept out of members at first, so that the template comes before its namespace.
-    create_namespace(&stack, json!({ "namespace.karmada.io/skip-auto-propagation": "true" })).await;
-    stack.create(&Collection::new("apps/v1", "deployments", "team"), &deployment("nginx")).await;
+    stack.create(namespace("team", json!({ "namespace.karmada.io/skip-auto-propagation": "true" }))).await;
+    let mut nginx = crate::stack::nginx();
+    nginx["metadata"]["namespace"] = json!("team");
+    stack.create(nginx).await;
     let name = api::names::work_name("Deployment", "nginx", "team");
-    let work = Collection::of(&api::kinds::WORK, "karmada-es-member1").object(&name);
-    let refused = |work: &Value| crate::harness::has_condition(work, "Applied", "False");
+    let work = format!("/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works/{name}");
+    let refused = |work: &Value| condition(work, "Applied") == "False";
     stack.control.until("refused", &work, refused).await;
     let admit = json!({ "metadata": { "labels": { "namespace.karmada.io/skip-auto-propagation": null } } });
     stack.control.rest.merge(TEAM, &admit).await.unwrap();

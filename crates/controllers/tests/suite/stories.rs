@@ -1,11 +1,10 @@
 //! One story of each proposal, end to end: the rules are proven in `decide`, here only that they are written.
 
 use controllers::gates;
+use controllers::members::Settings;
 use serde_json::{Value, json};
 
-use crate::stack::{Stack, config_map, policy};
-
-const CONFIG: &str = "/api/v1/namespaces/default/configmaps/conf";
+use crate::stack::{CONFIG, Stack, config_map, namespace, policy};
 
 async fn claimed_by(stack: &Stack, path: &str) -> String {
     let annotations = stack.get(path).await["metadata"]["annotations"].clone();
@@ -15,9 +14,9 @@ async fn claimed_by(stack: &Stack, path: &str) -> String {
         .unwrap_or_default()
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn lazy_a_policy_after_the_template_waits_for_its_user() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     stack.create(config_map("default", "conf")).await;
     stack.settle().await;
     let lazy = json!({ "activationPreference": "Lazy" });
@@ -31,9 +30,10 @@ async fn lazy_a_policy_after_the_template_waits_for_its_user() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn static_an_edit_of_a_policy_waits_for_the_templates_user() {
-    let mut stack = Stack::with(gates::parse("StaticPolicy=true").unwrap()).await;
+    let switches = gates::parse("StaticPolicy=true").unwrap();
+    let mut stack = Stack::with(&["member1", "member2"], Settings::default(), switches).await;
     let path = stack.create(policy("pp", ("ConfigMap", "conf"), &["member1"], json!({}))).await;
     stack.create(config_map("default", "conf")).await;
     stack.until_in(CONFIG, &["member1"]).await;
@@ -47,9 +47,9 @@ async fn static_an_edit_of_a_policy_waits_for_the_templates_user() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn preemption_a_higher_priority_takes_and_says_so() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     stack.create(policy("low", ("ConfigMap", "conf"), &["member1"], json!({ "priority": 1 }))).await;
     stack.create(config_map("default", "conf")).await;
     stack.until_in(CONFIG, &["member1"]).await;
@@ -76,13 +76,11 @@ async fn preemption_a_higher_priority_takes_and_says_so() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn batch_a_pattern_of_namespaces_matches_the_old_and_the_new() {
-    let mut stack = Stack::new().await;
-    let namespace =
-        |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     for name in ["team-a", "other"] {
-        stack.create(namespace(name)).await;
+        stack.create(namespace(name, json!({}))).await;
         stack.create(config_map(name, "conf")).await;
     }
     stack
@@ -97,7 +95,7 @@ async fn batch_a_pattern_of_namespaces_matches_the_old_and_the_new() {
         .await;
     let path = |namespace: &str| format!("/api/v1/namespaces/{namespace}/configmaps/conf");
     stack.until("team-a", async |stack| claimed_by(stack, &path("team-a")).await == "teams").await;
-    stack.create(namespace("team-b")).await;
+    stack.create(namespace("team-b", json!({}))).await;
     stack.create(config_map("team-b", "conf")).await;
     stack.until("team-b", async |stack| claimed_by(stack, &path("team-b")).await == "teams").await;
     stack.settle().await;
@@ -105,9 +103,9 @@ async fn batch_a_pattern_of_namespaces_matches_the_old_and_the_new() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn u7_a_rollout_policy_holds_and_releases() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     stack.create(policy("pp", ("ConfigMap", "conf"), &["member1", "member2"], json!({}))).await;
     stack.create(config_map("default", "conf")).await;
     stack.until_in(CONFIG, &["member1", "member2"]).await;

@@ -9,7 +9,7 @@ use crate::stack::{Stack, config_map, deployment, policy};
 
 /// A story with dependencies, laziness, preemption, suspension and eviction in it.
 async fn play(restarts: bool) -> BTreeMap<String, Value> {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     for step in 0..9 {
         take(&stack, step).await;
         stack.settle().await;
@@ -18,10 +18,14 @@ async fn play(restarts: bool) -> BTreeMap<String, Value> {
             stack.settle().await;
         }
     }
-    let revision = stack.revision().await;
+    let revision = stack.control.revision().await;
     stack.restart().await;
     stack.settle().await;
-    assert_eq!(stack.revision().await, revision, "a restart writes nothing (restarts before: {restarts})");
+    assert_eq!(
+        stack.control.revision().await,
+        revision,
+        "a restart writes nothing (restarts before: {restarts})"
+    );
     let end = end(&stack).await;
     stack.stop().await;
     end
@@ -87,7 +91,7 @@ async fn end(stack: &Stack) -> BTreeMap<String, Value> {
     end
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn restarts_between_steps_change_nothing() {
     let (plain, restarted) = (play(false).await, play(true).await);
     assert_eq!(plain.len(), restarted.len());

@@ -2,39 +2,37 @@
 
 use std::time::Duration;
 
+use controllers::gates::Switches;
 use controllers::members::Settings;
-use controllers::rest::Collection;
 use decide::readiness::Thresholds;
 use serde_json::{Value, json};
 
-use crate::harness::{Stack, cluster_path, deployment, has_condition, impatient};
+use crate::stack::{Stack, cluster_path, condition, config_map, impatient, policy};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn path(index: usize) -> String {
-    format!("/apis/apps/v1/namespaces/default/deployments/app-{index}")
+    format!("/api/v1/namespaces/default/configmaps/app-{index}")
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_dead_member_delays_nobody_and_is_probed_until_it_answers() {
     let patient = Thresholds { success: Duration::ZERO, failure: HOUR };
-    let mut stack = Stack::new(&["member1", "member2"], Settings { health: patient, ..impatient() }).await;
-    for name in ["member1", "member2"] {
-        stack.control.until("ready", &cluster_path(name), |one| has_condition(one, "Ready", "True")).await;
-    }
-    stack.policy(&["member1", "member2"], json!({})).await;
+    let settings = Settings { health: patient, ..impatient() };
+    let mut stack = Stack::with(&["member1", "member2"], settings, Switches::default()).await;
+    let all = json!({ "resourceSelectors": [{ "apiVersion": "v1", "kind": "ConfigMap" }] });
+    stack.create(policy("pp", ("ConfigMap", ""), &["member1", "member2"], all)).await;
     stack.member("member2").gate.shut();
-    let deployments = Collection::new("apps/v1", "deployments", "default");
     for index in 0..20 {
-        stack.create(&deployments, &deployment(&format!("app-{index}"))).await;
+        stack.create(config_map("default", &format!("app-{index}"))).await;
     }
     for index in 0..20 {
         stack.member("member1").until("not delayed", &path(index), Value::is_object).await;
     }
-    let given_up = |cluster: &Value| has_condition(cluster, "Dispatching", "False");
+    let given_up = |cluster: &Value| condition(cluster, "Dispatching") == "False";
     let cluster = stack.control.until("given up", &cluster_path("member2"), given_up).await;
-    assert!(has_condition(&cluster, "Ready", "True"), "its health has not lasted: {cluster:#}");
-    let going_on = |cluster: &Value| has_condition(cluster, "Dispatching", "True");
+    assert!(condition(&cluster, "Ready") == "True", "its health has not lasted: {cluster:#}");
+    let going_on = |cluster: &Value| condition(cluster, "Dispatching") == "True";
     stack.control.until("going on", &cluster_path("member1"), going_on).await;
     assert!(stack.member("member2").get(&path(0)).await.is_none());
     stack.member("member2").gate.open();
@@ -45,15 +43,15 @@ async fn a_dead_member_delays_nobody_and_is_probed_until_it_answers() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_member_that_falls_silent_becomes_not_ready_and_comes_back() {
-    let mut stack = Stack::new(&["member1"], impatient()).await;
+    let mut stack = Stack::with(&["member1"], impatient(), Switches::default()).await;
     let path = cluster_path("member1");
     let tainted = |cluster: &Value| cluster["spec"]["taints"].to_string().contains("not-ready");
-    let well = |cluster: &Value| has_condition(cluster, "Ready", "True") && !tainted(cluster);
+    let well = |cluster: &Value| condition(cluster, "Ready") == "True" && !tainted(cluster);
     stack.control.until("ready", &path, well).await;
     stack.member("member1").gate.shut();
-    let ill = |cluster: &Value| has_condition(cluster, "Ready", "False") && tainted(cluster);
+    let ill = |cluster: &Value| condition(cluster, "Ready") == "False" && tainted(cluster);
     let cluster = stack.control.until("not ready", &path, ill).await;
     assert!(cluster["status"]["conditions"].to_string().contains("ClusterNotReachable"));
     stack.member("member1").gate.open();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{BINDING, NGINX, Stack, has_condition};
+use crate::stack::{BINDING, NGINX, Stack, condition};
 
 fn patches(stack: &Stack) -> usize {
     let writes = stack.member("member1").gate.writes();
@@ -14,7 +14,7 @@ fn is_marked(object: &Value) -> bool {
     metadata["annotations"]["work.karmada.io/name"].is_string() && metadata["labels"]["app"] == "nginx"
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn an_edited_object_is_repaired() {
     let mut stack = Stack::with_nginx(&["member1"], json!({})).await;
     stack.until_work("member1", "Applied", "True").await;
@@ -31,7 +31,7 @@ async fn an_edited_object_is_repaired() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_deleted_object_comes_back() {
     let mut stack = Stack::with_nginx(&["member1"], json!({})).await;
     stack.until_work("member1", "Applied", "True").await;
@@ -43,7 +43,7 @@ async fn a_deleted_object_comes_back() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn what_the_member_reports_reaches_the_template_and_costs_no_write_to_the_member() {
     let mut stack = Stack::with_nginx(&["member1"], json!({})).await;
     stack.until_work("member1", "Applied", "True").await;
@@ -66,7 +66,7 @@ async fn what_the_member_reports_reaches_the_template_and_costs_no_write_to_the_
         .control
         .until("healthy", BINDING, |binding| binding["status"]["aggregatedStatus"][0]["health"] == "Healthy")
         .await;
-    assert!(has_condition(&binding, "FullyApplied", "True"));
+    assert!(condition(&binding, "FullyApplied") == "True");
     assert_eq!(patches(&stack), before, "a status is no reason to apply");
     stack.stop().await;
 }

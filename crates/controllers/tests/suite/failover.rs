@@ -2,18 +2,17 @@
 
 use serde_json::json;
 
-use crate::stack::{Stack, config_map, policy};
+use crate::stack::{CONFIG, Stack, config_map, policy};
 
-const CONFIG: &str = "/api/v1/namespaces/default/configmaps/conf";
 const MEMBER1: &str = "/apis/cluster.karmada.io/v1alpha1/clusters/member1";
 
 fn tainted() -> serde_json::Value {
     json!({ "spec": { "taints": [{ "key": "gone", "effect": "NoExecute" }] } })
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_taint_evicts_and_the_old_copy_goes_when_the_new_one_is_healthy() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     stack.create(policy("pp", ("ConfigMap", "conf"), &["member1", "member2"], json!({}))).await;
     stack.create(config_map("default", "conf")).await;
     stack.until_in(CONFIG, &["member1", "member2"]).await;
@@ -34,9 +33,9 @@ async fn a_taint_evicts_and_the_old_copy_goes_when_the_new_one_is_healthy() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn u5_nothing_suspended_is_evicted_until_it_resumes() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     let path = stack.create(policy("pp", ("ConfigMap", "conf"), &["member1", "member2"], json!({}))).await;
     stack.create(config_map("default", "conf")).await;
     stack.until_in(CONFIG, &["member1", "member2"]).await;
@@ -51,9 +50,9 @@ async fn u5_nothing_suspended_is_evicted_until_it_resumes() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_taint_policy_taints_by_condition() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     let ready = json!([{ "conditionType": "Ready", "operator": "In", "statusValues": ["True"] }]);
     stack
         .create(json!({

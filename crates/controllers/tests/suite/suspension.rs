@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{NGINX, Stack, eventually, work_path};
+use crate::stack::{NGINX, Stack, work_path};
 
 async fn suspended() -> Stack {
     let stack = Stack::with_nginx(&["member1", "member2"], json!({})).await;
@@ -24,11 +24,11 @@ fn reads(stack: &Stack, member: &str) -> usize {
 
 /// Waits until the controllers have read the member's object more often than that.
 async fn noticed(stack: &Stack, member: &str, before: usize) {
-    eventually("noticed", async || reads(stack, member) > before).await;
+    stack.until("noticed", async |stack| reads(stack, member) > before).await;
     stack.settle().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn u3_nothing_is_written_while_suspended_and_everything_after() {
     let mut stack = suspended().await;
     let member = stack.member("member1");
@@ -61,14 +61,14 @@ async fn u3_nothing_is_written_while_suspended_and_everything_after() {
     stack.edit_policy(json!({ "suspension": null })).await;
     member.until("resumed", NGINX, |object| object["spec"]["replicas"] == 5).await;
     stack.until_work("member1", "Dispatching", "True").await;
-    let news = stack.control.get("/api/v1/namespaces/karmada-es-member1/events").await.unwrap();
-    let reasons: Vec<&Value> = news["items"].as_array().unwrap().iter().map(|one| &one["reason"]).collect();
-    assert!(reasons.iter().filter(|reason| **reason == "WorkDispatching").count() >= 2, "{reasons:?}");
-    assert!(reasons.iter().any(|reason| *reason == "SyncSucceed"), "{reasons:?}");
+    stack.settle().await;
+    let work = api::names::work_name("Deployment", "nginx", "default");
+    assert_eq!(stack.told(&work, "WorkDispatching").await.len(), 4, "two members, each in both states");
+    assert!(!stack.told(&work, "SyncSucceed").await.is_empty());
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn u4_suspension_does_not_hold_back_the_end() {
     let mut stack = suspended().await;
     stack.edit_policy(json!({ "placement": { "clusterAffinity": { "clusterNames": ["member2"] } } })).await;

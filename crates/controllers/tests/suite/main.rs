@@ -1,23 +1,30 @@
-//! From `kubectl apply` to every member and back: the whole pipeline in one process, on real API servers.
+//! Everything at once, from `kubectl apply` to every member and back, on real API servers in memory: the rules
+//! are proven in `decide`, here that they are carried out whatever happens in between.
 
 mod clusters;
 mod delivery;
+mod dependencies;
 mod drift;
-mod harness;
+mod failover;
 mod namespaces;
 mod outage;
+mod quiet;
+mod restarts;
+mod stack;
+mod stories;
 mod suspension;
+mod watched;
 
-use harness::{BINDING, NGINX, Stack, has_condition};
 use serde_json::{Value, json};
+use stack::{BINDING, NGINX, Stack, condition};
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_deployment_reaches_its_members_and_leaves_them() {
     let mut stack = Stack::with_nginx(&["member1", "member2"], json!({})).await;
     for member in stack.members.values() {
         member.until("in the member", NGINX, Value::is_object).await;
     }
-    let applied = |binding: &Value| has_condition(binding, "FullyApplied", "True");
+    let applied = |binding: &Value| condition(binding, "FullyApplied") == "True";
     stack.control.until("fully applied", BINDING, applied).await;
     stack.edit_policy(json!({ "placement": { "clusterAffinity": { "clusterNames": ["member2"] } } })).await;
     stack.member("member1").until_gone(NGINX).await;

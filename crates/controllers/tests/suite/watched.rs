@@ -2,14 +2,11 @@
 
 use serde_json::json;
 
-use crate::stack::{Stack, condition, config_map, deployment, policy};
+use crate::stack::{CONFIG, POLICY, Stack, condition, config_map, deployment, policy};
 
-const CONFIG: &str = "/api/v1/namespaces/default/configmaps/conf";
-const POLICY: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies/pp";
-
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_rebalancer_asks_once_and_goes() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     stack.create(policy("pp", ("ConfigMap", "conf"), &["member1"], json!({}))).await;
     stack.create(config_map("default", "conf")).await;
     stack.until_in(CONFIG, &["member1"]).await;
@@ -41,9 +38,9 @@ async fn a_rebalancer_asks_once_and_goes() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_policys_status_counts_and_says_nothing_twice() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     let all = json!({
         "resourceSelectors": [{ "apiVersion": "v1", "kind": "ConfigMap", "labelSelector": { "matchLabels": { "on": "yes" } } }],
     });
@@ -65,16 +62,16 @@ async fn a_policys_status_counts_and_says_nothing_twice() {
     stack.merge(POLICY, json!({ "spec": { "suspension": { "dispatching": true } } })).await;
     stack.until("four, all held", async |stack| status(stack).await == counts(4, 4)).await;
     stack.settle().await;
-    let revision = stack.revision().await;
+    let revision = stack.control.revision().await;
     stack.restart().await;
     stack.settle().await;
-    assert_eq!(stack.revision().await, revision, "a restart writes nothing");
+    assert_eq!(stack.control.revision().await, revision, "a restart writes nothing");
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn the_same_news_is_one_event() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     stack.create(policy("pp", ("Deployment", "web"), &["member1"], json!({}))).await;
     let web = stack.create(deployment("web", "conf")).await;
     stack.settle().await;
@@ -106,9 +103,9 @@ async fn the_same_news_is_one_event() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_new_kind_is_followed_at_once_and_let_go_when_it_goes() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     let definition = stack
         .create(json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -141,9 +138,9 @@ async fn a_new_kind_is_followed_at_once_and_let_go_when_it_goes() {
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn what_another_kind_took_over_is_left_alone() {
-    let mut stack = Stack::new().await;
+    let mut stack = Stack::new(&["member1", "member2"]).await;
     stack.create(policy("pp", ("ConfigMap", "conf"), &["member1"], json!({}))).await;
     let mut object = config_map("default", "conf");
     object["metadata"]["labels"] = json!({ "resourcetemplate.karmada.io/claimed-by": "MultiClusterService" });
