@@ -102,7 +102,7 @@ async fn ask(member: &Rest) -> (Condition, Facts) {
     );
     let facts = Facts {
         version: member.fetch::<Value>("/version").await.ok(),
-        kinds: Some(crate::discovery::template_kinds(member).await.unwrap_or_default()),
+        kinds: Some(crate::discovery::all_kinds(member).await.unwrap_or_default()),
         nodes: member.fetch::<Value>("/api/v1/nodes").await.ok(),
         pods: member.fetch::<Value>("/api/v1/pods").await.ok(),
     };

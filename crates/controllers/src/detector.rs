@@ -8,10 +8,11 @@ use decide::{PolicyKey, TemplateKey};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, bindings};
 use crate::events::{Regarding, Tone};
 use crate::rest::Error;
 use crate::runtime::Next;
+use crate::view::template_key;
 use crate::{dependencies, metrics, policy_status};
 
 const COMPONENT: &str = "resource-detector";
@@ -38,7 +39,7 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
     let looked = look(ctx, key);
     // Others count and attach what is there, or is no more.
     policy_status::touched(ctx, key);
-    let Some((propagation, seen)) = looked else { return Ok(Next::Wait) };
+    let Some((propagation, seen)) = looked else { return let_go(ctx, key).await };
     dependencies::touched(ctx, key);
     if matches!(propagation.claim, Claim::Taken(..)) {
         ctx.metrics.observe_since("resource_match_policy_duration_seconds", &[], start);
@@ -58,6 +59,19 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
     }
     if let Some(refusal) = &propagation.refusal {
         tell_failure(ctx, &seen, &propagation, &refusal.to_string());
+    }
+    Ok(Next::Wait)
+}
+
+/// A template that is gone takes its binding along. The control plane sees to that, except where the kind itself
+/// has gone: nobody is left who could tell that the owner is no more.
+async fn let_go(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
+    let binding = ctx.view.binding(&key.binding()).filter(|binding| template_key(binding) == *key);
+    if let Some(binding) = binding.filter(|binding| binding.metadata.deletion_timestamp.is_none())
+        && ctx.view.is_gone(&key.api_version, &key.kind)
+    {
+        let path = bindings(&key.binding()).object(&binding.metadata.name);
+        ctx.control.delete(&path, Some(&binding.metadata.uid)).await?;
     }
     Ok(Next::Wait)
 }

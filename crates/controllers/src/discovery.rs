@@ -1,9 +1,12 @@
 //! Which kinds a cluster serves that policies could propagate: everything that can be listed, watched and
 //! deleted, in its preferred version, except what belongs to the control plane itself.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 use crate::rest::{Error, Rest};
+use crate::view::Served;
 
 /// A kind that templates can have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +45,7 @@ struct GroupList {
 struct Group {
     name: String,
     preferred_version: GroupVersion,
+    versions: Vec<GroupVersion>,
 }
 
 #[derive(Deserialize)]
@@ -63,28 +67,109 @@ struct Resource {
     verbs: Vec<String>,
 }
 
-/// The kinds that templates can have.
-pub async fn template_kinds(rest: &Rest) -> Result<Vec<TemplateKind>, Error> {
+/// What a cluster said when it was asked for its kinds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The kinds that templates can have.
+    pub kinds: Vec<TemplateKind>,
+    /// Group versions that exist and did not answer: their kinds are not known, which is not the same as gone.
+    pub unanswered: BTreeSet<String>,
+}
+
+/// The kinds that templates can have, each in its preferred version.
+pub async fn template_kinds(rest: &Rest) -> Result<Found, Error> {
     let groups: GroupList = rest.fetch("/apis").await?;
     let named = groups.groups.into_iter().filter(|group| !SKIPPED_GROUPS.contains(&group.name.as_str()));
     let versions = named.map(|group| group.preferred_version.group_version);
-    let mut kinds = Vec::new();
+    kinds(rest, versions.collect(), is_template).await
+}
+
+/// Every kind that a cluster serves, in every version.
+pub async fn all_kinds(rest: &Rest) -> Result<Found, Error> {
+    let groups: GroupList = rest.fetch("/apis").await?;
+    let versions = groups.groups.into_iter().flat_map(|group| group.versions);
+    let versions = versions.map(|version| version.group_version).collect();
+    kinds(rest, versions, |_, resource| !resource.name.contains('/')).await
+}
+
+async fn kinds(
+    rest: &Rest,
+    versions: Vec<String>,
+    usable: impl Fn(&str, &Resource) -> bool,
+) -> Result<Found, Error> {
+    let mut found = Found::default();
     for api_version in std::iter::once("v1".to_owned()).chain(versions) {
-        let root = if api_version.contains('/') { "/apis" } else { "/api" };
-        let list: ResourceList = match rest.get(&format!("{root}/{api_version}")).await? {
-            Some(list) => list,
-            // The group went away between the two questions.
-            None => continue,
+        let resources = match resources(rest, &api_version).await {
+            Ok(resources) => resources,
+            Err(error) => {
+                tracing::debug!(%error, api_version, "a group does not tell its kinds");
+                found.unanswered.insert(api_version);
+                continue;
+            }
         };
-        let usable = list.resources.into_iter().filter(|resource| is_template(&api_version, resource));
-        kinds.extend(usable.map(|resource| TemplateKind {
+        let usable = resources.into_iter().filter(|resource| usable(&api_version, resource));
+        found.kinds.extend(usable.map(|resource| TemplateKind {
             api_version: api_version.clone(),
             kind: resource.kind,
             plural: resource.name,
             namespaced: resource.namespaced,
         }));
     }
-    Ok(kinds)
+    Ok(found)
+}
+
+async fn resources(rest: &Rest, api_version: &str) -> Result<Vec<Resource>, Error> {
+    let root = if api_version.contains('/') { "/apis" } else { "/api" };
+    Ok(rest.fetch::<ResourceList>(&format!("{root}/{api_version}")).await?.resources)
+}
+
+/// What a cluster calls one kind in paths; none if it says that it does not serve it.
+pub async fn served(rest: &Rest, api_version: &str, kind: &str) -> Result<Option<Served>, Error> {
+    let all = match resources(rest, api_version).await {
+        Ok(resources) => resources,
+        Err(Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let found = all.into_iter().find(|one| one.kind == kind && !one.name.contains('/'));
+    Ok(found.map(|one| Served { plural: one.name, namespaced: one.namespaced }))
+}
+
+/// Whether a kind is served in no version at all, by the word of the server itself. Asked about one kind and
+/// before something is taken away, so every doubt counts as "no": a server that starts or stumbles may leave out
+/// kinds, but not their definition.
+pub async fn is_gone(rest: &Rest, api_version: &str, kind: &str) -> Result<bool, Error> {
+    let Some((group, _)) = api_version.split_once('/') else { return Ok(false) };
+    let groups: GroupList = rest.fetch("/apis").await?;
+    let versions = groups.groups.into_iter().filter(|one| one.name == group).flat_map(|one| one.versions);
+    for version in versions {
+        if served(rest, &version.group_version, kind).await?.is_some() {
+            return Ok(false);
+        }
+    }
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let all: Definitions = rest.fetch(definitions).await?;
+    Ok(!all.items.iter().any(|one| one.spec.group == group && one.spec.names.kind == kind))
+}
+
+#[derive(Deserialize)]
+struct Definitions {
+    items: Vec<Definition>,
+}
+
+#[derive(Deserialize)]
+struct Definition {
+    spec: DefinitionSpec,
+}
+
+#[derive(Deserialize)]
+struct DefinitionSpec {
+    group: String,
+    names: DefinitionNames,
+}
+
+#[derive(Deserialize)]
+struct DefinitionNames {
+    kind: String,
 }
 
 fn is_template(api_version: &str, resource: &Resource) -> bool {

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use api::cluster::READY;
+use api::cluster::{READY, SyncMode};
 use api::{Cluster, ConditionStatus, Work};
 use decide::conditions;
 use decide::status::dispatching;
 use decide::works::{Dispatch, Withdraw, dispatch, withdraw};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::ctx::{self, Ctx};
 use crate::reach::Reach;
@@ -16,9 +17,10 @@ use crate::rest::{Collection, Error};
 use crate::runtime::{Next, Priority};
 use crate::view::WorkKey;
 
+mod place;
 mod report;
 
-use report::Outcome;
+use report::{Counted, Outcome};
 
 /// How soon a member is asked again that refused a manifest for a reason that nothing announces the end of.
 const REFUSED: Duration = Duration::from_secs(30);
@@ -34,17 +36,24 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
         ctx.members.member(&key.cluster).forget(&key.name);
         return Ok(Next::Wait);
     };
-    let clusters = ctx.view.world().clusters.clone();
     // A cluster that comes brings its Works here again.
-    let Some(cluster) = clusters.iter().find(|cluster| cluster.metadata.name == key.cluster) else {
-        return Ok(Next::Wait);
-    };
+    let Some(cluster) = ctx.view.cluster(&key.cluster) else { return Ok(Next::Wait) };
     if work.metadata.deletion_timestamp.is_some() {
-        return take_back(ctx, key, cluster, &work, &path).await;
+        return take_back(ctx, key, &cluster, &work, &path).await;
+    }
+    if place::is_abandoned(ctx, &work).await? {
+        ctx.control.delete(&path, Some(&work.metadata.uid)).await?;
+        return Ok(Next::Wait);
+    }
+    // An agent in the member does the rest.
+    if cluster.spec.sync_mode == SyncMode::Pull {
+        return Ok(Next::Wait);
     }
     let mut next = work.clone();
     conditions::set(&mut next.status.conditions, dispatching(&work), (ctx.now)());
-    let visit = visit(ctx, key, cluster, &work).await?;
+    let start = Instant::now();
+    let visit = visit(ctx, key, &cluster, &work).await?;
+    report::tell_written(ctx, &work, &visit.outcomes, start);
     if !visit.outcomes.is_empty() {
         report::report(&mut next, &visit.outcomes, (ctx.now)());
     }
@@ -55,7 +64,7 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
         });
         ctx.control.merge(&format!("{path}/status"), &patch).await?;
     }
-    report::tell(ctx, &work, &next, &visit.outcomes);
+    report::tell_changes(ctx, &work, &next);
     Ok(visit.next)
 }
 
@@ -112,39 +121,54 @@ async fn deliver(
     work: &Work,
     (place, manifest): (usize, &Value),
 ) -> Result<(Outcome, Next), Error> {
-    let Some(path) = member_path(ctx, manifest) else {
+    let recreating = report::was_applied(work);
+    let failed = |why: String, next| Ok((Outcome::Failed { why, recreating: false }, next));
+    let Some(path) = place::path(ctx, reach, manifest).await? else {
         let why = format!("{} {} is not served", text(manifest, "apiVersion"), text(manifest, "kind"));
-        return Ok((Outcome::Failed(why), Next::After(REFUSED)));
+        return failed(why, Next::After(REFUSED));
     };
     let live = reach.ask(reach.rest.get::<Value>(&path)).await?;
     if let Some(object) = live.as_ref().filter(|object| reach.member.has(work, place, manifest, object)) {
         return Ok((Outcome::Has(object.clone()), Next::Wait));
     }
-    let wanted = match dispatch(work, manifest, live.as_ref()) {
+    let mut wanted = match dispatch(work, manifest, live.as_ref()) {
         Dispatch::Held => return Ok((Outcome::Held(live), Next::Wait)),
-        Dispatch::Refused(conflict) => {
-            return Ok((Outcome::Failed(conflict.to_string()), Next::After(REFUSED)));
-        }
+        Dispatch::Refused(conflict) => return failed(conflict.to_string(), Next::After(REFUSED)),
         Dispatch::Apply(wanted) => wanted,
     };
-    match reach.ask(reach.rest.apply(&path, &wanted, true)).await {
+    // What was decided about one object must not hit another of the same name.
+    if let Some(uid) = live.as_ref().map(|live| &live["metadata"]["uid"]).filter(|uid| uid.is_string()) {
+        wanted["metadata"]["uid"] = uid.clone();
+    }
+    let applied = reach.ask(reach.rest.apply(&path, &wanted, true)).await;
+    let recreating = recreating && live.is_none();
+    let counted = Counted { cluster: &key.cluster, manifest };
+    counted.applied(ctx, live.as_ref(), recreating, applied.as_ref().ok());
+    match applied {
         Ok(object) => {
             reach.member.gave(work, place, &object);
             bring_those_who_waited(ctx, reach, key, manifest);
             match live.is_some_and(|live| revision(&live) == revision(&object)) {
                 true => Ok((Outcome::Has(object), Next::Wait)),
-                false => Ok((Outcome::Written(object), Next::Wait)),
+                false => Ok((Outcome::Written { object, recreating }, Next::Wait)),
             }
         }
         Err(error) if error.is_outage() => Err(error),
+        Err(error) if live.is_some() && has_changed(reach, &path, &wanted).await? => Err(error),
         Err(error) => {
             let next = match &error {
                 Error::NotFound { .. } => await_namespace(reach, key, manifest).await?,
                 _ => Next::After(REFUSED),
             };
-            Ok((Outcome::Failed(error.to_string()), next))
+            Ok((Outcome::Failed { why: error.to_string(), recreating }, next))
         }
     }
+}
+
+/// Whether the object that was decided about has made room for another, or for none: then it is decided anew.
+async fn has_changed(reach: &Reach<'_>, path: &str, wanted: &Value) -> Result<bool, Error> {
+    let now = reach.ask(reach.rest.get::<Value>(path)).await?;
+    Ok(now.is_none_or(|now| now["metadata"]["uid"] != wanted["metadata"]["uid"]))
 }
 
 fn revision(object: &Value) -> &Value {
@@ -181,26 +205,29 @@ async fn take_back(
     work: &Work,
     path: &str,
 ) -> Result<Next, Error> {
+    let own = |one: &&String| *one == api::finalizers::EXECUTION;
+    if !work.metadata.finalizers.iter().any(|one| own(&one)) {
+        return Ok(Next::Wait);
+    }
     for manifest in &work.spec.workload.manifests {
         // Whether the cluster can be asked at all is decided before it is asked.
         match withdraw(work, None, cluster) {
             Withdraw::Abandoned => break,
-            // A cluster that becomes ready brings its Works here again.
+            // A cluster that becomes ready brings its Works here again; an agent does it all by itself.
             Withdraw::Wait => return Ok(Next::Wait),
+            _ if cluster.spec.sync_mode == SyncMode::Pull => return Ok(Next::Wait),
             _ => {}
         }
-        let Some(place) = member_path(ctx, manifest) else { continue };
         let Some(reach) = Reach::of(ctx, &key.cluster) else { return Ok(Next::After(NO_CLIENT)) };
         if let Some(pause) = reach.member.pause() {
             return Ok(Next::After(pause));
         }
-        match withdraw_from(&reach, work, cluster, &place).await {
+        match withdraw_from(ctx, &reach, work, cluster, manifest).await {
             Err(error) if error.is_outage() => return Ok(Next::After(reach.member.retry())),
             gone => gone?,
         }
     }
-    let finalizers: Vec<&String> =
-        work.metadata.finalizers.iter().filter(|one| *one != api::finalizers::EXECUTION).collect();
+    let finalizers: Vec<&String> = work.metadata.finalizers.iter().filter(|one| !own(one)).collect();
     let patch = json!({
         "metadata": { "resourceVersion": work.metadata.resource_version, "finalizers": finalizers },
     });
@@ -210,16 +237,29 @@ async fn take_back(
     }
 }
 
-async fn withdraw_from(reach: &Reach<'_>, work: &Work, cluster: &Cluster, path: &str) -> Result<(), Error> {
-    let live = reach.ask(reach.rest.get::<Value>(path)).await?;
-    match withdraw(work, live.as_ref(), cluster) {
+async fn withdraw_from(
+    ctx: &Ctx,
+    reach: &Reach<'_>,
+    work: &Work,
+    cluster: &Cluster,
+    manifest: &Value,
+) -> Result<(), Error> {
+    // What a member does not serve it does not have.
+    let Some(path) = place::path(ctx, reach, manifest).await? else { return Ok(()) };
+    let live = reach.ask(reach.rest.get::<Value>(&path)).await?.unwrap_or_default();
+    match withdraw(work, Some(&live).filter(|live| live.is_object()), cluster) {
         Withdraw::Delete => {
-            let uid = live.as_ref().and_then(|live| live["metadata"]["uid"].as_str());
-            reach.ask(reach.rest.delete(path, uid)).await
+            let deleted = reach.ask(reach.rest.delete(&path, live["metadata"]["uid"].as_str())).await;
+            Counted { cluster: &cluster.metadata.name, manifest }.deleted(ctx, deleted.is_ok());
+            deleted
         }
         Withdraw::Release { labels, annotations } => {
-            let patch = without(&labels, &annotations);
-            reach.ask(reach.rest.merge(path, &patch)).await.map(drop)
+            let mut patch = without(&labels, &annotations);
+            patch["metadata"]["resourceVersion"] = revision(&live).clone();
+            match reach.ask(reach.rest.merge(&path, &patch)).await {
+                Err(Error::NotFound { .. }) | Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            }
         }
         Withdraw::Nothing | Withdraw::Abandoned | Withdraw::Wait => Ok(()),
     }
@@ -229,14 +269,6 @@ async fn withdraw_from(reach: &Reach<'_>, work: &Work, cluster: &Cluster, path: 
 fn without(labels: &[String], annotations: &[String]) -> Value {
     let nulls = |keys: &[String]| -> Value { keys.iter().map(|key| (key.clone(), Value::Null)).collect() };
     json!({ "metadata": { "labels": nulls(labels), "annotations": nulls(annotations) } })
-}
-
-fn member_path(ctx: &Ctx, manifest: &Value) -> Option<String> {
-    let served = ctx.view.served(text(manifest, "apiVersion"), text(manifest, "kind"))?;
-    let metadata = &manifest["metadata"];
-    let namespace = if served.namespaced { text(metadata, "namespace") } else { "" };
-    let collection = Collection::new(text(manifest, "apiVersion"), &served.plural, namespace);
-    Some(collection.object(text(metadata, "name")))
 }
 
 fn text<'a>(object: &'a Value, key: &str) -> &'a str {

@@ -94,7 +94,7 @@ async fn write_status(
         }
         let metadata = &binding.metadata;
         let patch = json!({
-            "metadata": { "uid": metadata.uid, "resourceVersion": metadata.resource_version },
+            "metadata": { "resourceVersion": metadata.resource_version },
             "status": binding.status,
         });
         tries += 1;

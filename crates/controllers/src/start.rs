@@ -2,6 +2,7 @@
 //! its controller. The only file that spawns tasks besides `runtime`.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use crate::ctx::Ctx;
 use crate::discovery::TemplateKind;
 use crate::rest::Collection;
 use crate::runtime::{Priority, Seen, reflect, run};
-use crate::view::{WorkKey, binding_key, template_key};
+use crate::view::{WorkKey, binding_id, binding_key, binding_of_work, template_key};
 use crate::{
     binding, binding_status, cluster, cluster_status, dependencies, detector, namespaces, policies,
     policy_status, scheduler, work_status,
@@ -26,6 +27,8 @@ use crate::{
 mod kinds_of_templates;
 mod members;
 mod policy_side;
+
+use kinds_of_templates::Followed;
 
 /// Workers per controller.
 const WORKERS: usize = 8;
@@ -63,7 +66,7 @@ struct Starter {
     /// How many first lists are still missing; nobody acts before it is none.
     cold: Arc<watch::Sender<usize>>,
     /// Kinds that are followed, and what stops that.
-    known: Arc<Mutex<BTreeMap<TemplateKind, CancellationToken>>>,
+    known: Arc<Mutex<BTreeMap<TemplateKind, Followed>>>,
     /// Told when a definition changed.
     definitions: Arc<Notify>,
     /// What runs per member.
@@ -100,13 +103,14 @@ impl Starter {
 
     /// Follows a collection of the control plane.
     fn follow(&self, collection: Collection, kind: (&str, &str), sink: impl FnMut(Seen) + Send + 'static) {
-        self.follow_until(self.stop.clone(), collection, kind, sink);
+        let followed = Followed { stop: self.stop.clone(), ended: CancellationToken::new() };
+        self.follow_until(followed, collection, kind, sink);
     }
 
     /// The same, until `stop`; a collection that is left before it was complete no longer keeps anybody.
     fn follow_until(
         &self,
-        stop: CancellationToken,
+        Followed { stop, ended }: Followed,
         collection: Collection,
         kind: (&str, &str),
         mut sink: impl FnMut(Seen) + Send + 'static,
@@ -128,6 +132,7 @@ impl Starter {
             };
             reflect(rest, collection, fill, "", stop, tell).await;
             warmed(&complete);
+            ended.cancel();
         });
     }
 
@@ -206,12 +211,20 @@ impl Starter {
                     Some(before) if before != generation => scheduler::came(&ctx, "BindingUpdate"),
                     Some(_) => {}
                 }
-                dependencies::moved(&ctx, before.as_deref(), ctx.view.binding(&key).as_deref());
+                let after = ctx.view.binding(&key);
+                dependencies::moved(&ctx, before.as_deref(), after.as_deref());
+                let id = |binding: &Option<Arc<Binding>>| {
+                    binding.as_ref().map(|binding| binding_id(&binding.metadata).to_owned())
+                };
+                if let Some(before) = before.as_ref().filter(|_| id(&before) != id(&after)) {
+                    look_at_works(&ctx, before);
+                }
                 ctx.queues.look_at_binding(&key, Priority::User);
             }
             Seen::Gone(namespace, name) => {
                 let key = decide::BindingKey { namespace, name };
                 if let Some(binding) = ctx.view.remove_binding(&key) {
+                    look_at_works(&ctx, &binding);
                     dependencies::moved(&ctx, Some(&binding), None);
                     ctx.queues.templates.add(template_key(&binding), Priority::User);
                 }
@@ -284,8 +297,13 @@ impl Starter {
                 }
                 Seen::Complete => return,
             };
+            // What an override policy means may depend on the cluster's labels.
+            let overrides = !ctx.view.world().overrides.is_empty();
             for key in ctx.view.binding_keys() {
                 ctx.queues.failover.add(key.clone(), Priority::Resync);
+                if overrides {
+                    ctx.queues.works.add(key.clone(), Priority::Resync);
+                }
                 ctx.queues.placements.add(key, Priority::Resync);
                 scheduler::came(&ctx, "ClusterChanged");
             }
@@ -341,13 +359,36 @@ impl Starter {
     }
 }
 
-/// What of a cluster decisions depend on.
-fn cluster_facts(
-    cluster: &api::Cluster,
-) -> (i64, bool, std::collections::BTreeMap<String, String>, Option<api::ConditionStatus>) {
+/// Looks at what is left of a binding that has gone: a Work that was made in that moment has nobody.
+fn look_at_works(ctx: &Ctx, binding: &Binding) {
+    ctx.view.works_of(binding).into_iter().for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
+}
+
+/// What of a cluster decisions depend on: two states with the same facts lead to the same decisions.
+#[derive(PartialEq)]
+struct ClusterFacts {
+    generation: i64,
+    deleting: bool,
+    labels: BTreeMap<String, String>,
+    ready: Option<api::ConditionStatus>,
+    /// A digest of the kinds it has.
+    kinds: u64,
+}
+
+fn cluster_facts(cluster: &api::Cluster) -> ClusterFacts {
     let metadata = &cluster.metadata;
-    let ready = decide::conditions::status(&cluster.status.conditions, api::cluster::READY);
-    (metadata.generation, metadata.deletion_timestamp.is_some(), metadata.labels.clone(), ready)
+    let mut kinds = DefaultHasher::new();
+    for one in &cluster.status.api_enablements {
+        one.group_version.hash(&mut kinds);
+        one.resources.iter().for_each(|resource| resource.kind.hash(&mut kinds));
+    }
+    ClusterFacts {
+        generation: metadata.generation,
+        deleting: metadata.deletion_timestamp.is_some(),
+        labels: metadata.labels.clone(),
+        ready: decide::conditions::status(&cluster.status.conditions, api::cluster::READY),
+        kinds: kinds.finish(),
+    }
 }
 
 fn place(object: &Value) -> (String, String) {
@@ -358,15 +399,4 @@ fn place(object: &Value) -> (String, String) {
 fn work_key(metadata: &ObjectMeta) -> Option<WorkKey> {
     let cluster = names::cluster_of_execution_namespace(&metadata.namespace)?.to_owned();
     Some(WorkKey { cluster, name: metadata.name.clone() })
-}
-
-/// The binding that a Work says it belongs to.
-fn binding_of_work(metadata: &ObjectMeta) -> Option<decide::BindingKey> {
-    use api::annotations;
-    let namespaced = metadata.annotation(annotations::RESOURCE_BINDING_NAME);
-    let (namespace, name) = match namespaced {
-        "" => ("", metadata.annotation(annotations::CLUSTER_RESOURCE_BINDING_NAME)),
-        name => (metadata.annotation(annotations::RESOURCE_BINDING_NAMESPACE), name),
-    };
-    (!name.is_empty()).then(|| decide::BindingKey { namespace: namespace.to_owned(), name: name.to_owned() })
 }

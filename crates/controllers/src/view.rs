@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use api::labels::{CLUSTER_RESOURCE_BINDING_PERMANENT_ID, RESOURCE_BINDING_PERMANENT_ID};
-use api::{Binding, Cluster, ClusterTaintPolicy, ObjectMeta};
+use api::{Binding, Cluster, ClusterTaintPolicy, ObjectMeta, annotations};
 use decide::world::Change;
 use decide::{BindingKey, Gates, Template, TemplateKey, World, dependencies};
 use serde_json::Value;
@@ -48,6 +48,8 @@ struct Inner {
     works: RwLock<WorkIndex>,
     /// Kinds by apiVersion and kind.
     served: RwLock<BTreeMap<(String, String), Served>>,
+    /// Kinds of which the server itself says that there are none any more.
+    gone: RwLock<BTreeSet<(String, String)>>,
     /// Who needs which template; taken after `world` where both are held.
     needs: RwLock<Needs>,
     /// ClusterTaintPolicies by name.
@@ -258,6 +260,8 @@ impl View {
 
     /// Learns what a kind is called in paths.
     pub fn learn(&self, api_version: &str, kind: &str, served: Served) {
+        let place = (api_version.to_owned(), kind.to_owned());
+        self.inner.gone.write().expect("no one panics while holding it").remove(&place);
         let mut known = self.inner.served.write().expect("no one panics while holding it");
         known.insert((api_version.to_owned(), kind.to_owned()), served);
     }
@@ -273,6 +277,26 @@ impl View {
         let left: BTreeSet<TemplateKey> = keys.filter(of_kind).collect();
         left.iter().for_each(|key| drop(world.templates.remove(key)));
         left
+    }
+
+    /// Notes that a kind is served no more, by the word of the server.
+    pub fn note_gone(&self, api_version: &str, kind: &str) {
+        let place = (api_version.to_owned(), kind.to_owned());
+        self.inner.gone.write().expect("no one panics while holding it").insert(place);
+    }
+
+    /// Whether a kind is known to be served no more; one that is merely not known is not.
+    pub fn is_gone(&self, api_version: &str, kind: &str) -> bool {
+        let gone = self.inner.gone.read().expect("no one panics while holding it");
+        gone.contains(&(api_version.to_owned(), kind.to_owned()))
+    }
+
+    /// The templates of bindings whose kind is not known to be served.
+    pub fn bound_to_unserved(&self) -> BTreeSet<TemplateKey> {
+        let world = self.world();
+        let served = self.inner.served.read().expect("no one panics while holding it");
+        let known = |key: &TemplateKey| served.contains_key(&(key.api_version.clone(), key.kind.clone()));
+        world.bindings.values().map(|binding| template_key(binding)).filter(|key| !known(key)).collect()
     }
 
     /// What a kind is called in paths.
@@ -322,4 +346,14 @@ pub fn template_key(binding: &Binding) -> TemplateKey {
         namespace: resource.namespace.clone(),
         name: resource.name.clone(),
     }
+}
+
+/// The binding that a Work says it belongs to.
+pub fn binding_of_work(metadata: &ObjectMeta) -> Option<BindingKey> {
+    let namespaced = metadata.annotation(annotations::RESOURCE_BINDING_NAME);
+    let (namespace, name) = match namespaced {
+        "" => ("", metadata.annotation(annotations::CLUSTER_RESOURCE_BINDING_NAME)),
+        name => (metadata.annotation(annotations::RESOURCE_BINDING_NAMESPACE), name),
+    };
+    (!name.is_empty()).then(|| BindingKey { namespace: namespace.to_owned(), name: name.to_owned() })
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use api::ConditionStatus::{False, True};
 use api::cluster::{ApiEnablement, ApiResource, COMPLETE_API_ENABLEMENTS, NodeSummary, ResourceSummary};
-use api::{Cluster, ConditionStatus, Quantity};
+use api::{Cluster, Quantity};
 use decide::conditions;
 use decide::quantity::Amount;
 use serde_json::Value;
 
-use crate::discovery::TemplateKind;
+use crate::discovery::{Found, TemplateKind};
 
 /// What a member told about itself; what it did not tell stays as it was.
 #[derive(Default)]
@@ -16,7 +17,7 @@ pub struct Facts {
     /// Its version.
     pub version: Option<Value>,
     /// Its kinds; none of them if they could not be found out.
-    pub kinds: Option<Vec<TemplateKind>>,
+    pub kinds: Option<Found>,
     /// Its nodes.
     pub nodes: Option<Value>,
     /// Its pods.
@@ -30,16 +31,25 @@ impl Facts {
         if let Some(version) = self.version {
             status.kubernetes_version = version["gitVersion"].as_str().unwrap_or_default().to_owned();
         }
-        if let Some(kinds) = self.kinds {
-            let condition = match kinds.is_empty() {
-                true => (ConditionStatus::False, "Empty", "collected empty APIEnablements from the cluster"),
-                false => (ConditionStatus::True, "Complete", "might update all API enablements"),
+        if let Some(Found { kinds, unanswered }) = self.kinds {
+            let partial =
+                || format!("might collect partial APIEnablements({}) from the cluster", kinds.len());
+            let (holds, reason, message) = match (kinds.is_empty(), unanswered.is_empty()) {
+                (true, _) => (False, "Empty", "collected empty APIEnablements from the cluster".to_owned()),
+                (false, false) => (False, "Partial", partial()),
+                (false, true) => {
+                    (True, "Complete", "collected complete APIEnablements from the cluster".to_owned())
+                }
             };
             if !kinds.is_empty() {
-                status.api_enablements = enablements(&kinds);
+                // What was not told stays as it was known.
+                let before = status.api_enablements.iter();
+                let kept = before.filter(|one| unanswered.contains(&one.group_version)).cloned();
+                let mut all: Vec<ApiEnablement> = enablements(&kinds).into_iter().chain(kept).collect();
+                all.sort_by(|left, right| left.group_version.cmp(&right.group_version));
+                status.api_enablements = all;
             }
-            let (holds, reason, message) = condition;
-            let complete = conditions::condition(COMPLETE_API_ENABLEMENTS, holds, reason, message);
+            let complete = conditions::condition(COMPLETE_API_ENABLEMENTS, holds, reason, &message);
             conditions::set(&mut status.conditions, complete, now);
         }
         if let (Some(nodes), Some(pods)) = (self.nodes, self.pods) {

@@ -1,16 +1,21 @@
-//! How a delivery went, as the Work's status and as news for users. Writes to no member.
+//! How a delivery went, as the Work's status, as news for users and as numbers. Writes to no member.
 
-use api::work::{APPLIED, DISPATCHING};
-use api::{ConditionStatus, Work, annotations};
+use api::work::{APPLIED, DISPATCHING, Health, ManifestStatus};
+use api::{Condition, ConditionStatus, Work, annotations, names};
 use decide::conditions;
 use decide::status::manifest_status;
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::time::Instant;
 
+use super::text;
 use crate::ctx::Ctx;
 use crate::events::{Regarding, Tone};
+use crate::metrics;
 
 const COMPONENT: &str = "execution-controller";
+const STATUS_COMPONENT: &str = "work-status-controller";
+const DONE: &str = "Manifest has been successfully applied";
 
 /// How it went with one manifest.
 pub enum Outcome {
@@ -19,41 +24,33 @@ pub enum Outcome {
     /// The member has it. The object now.
     Has(Value),
     /// The member has it because it was written just now.
-    Written(Value),
-    /// It could not be written, and why.
-    Failed(String),
+    Written {
+        /// The object now.
+        object: Value,
+        /// Somebody had deleted it.
+        recreating: bool,
+    },
+    /// It could not be written.
+    Failed {
+        /// Why.
+        why: String,
+        /// Somebody had deleted it.
+        recreating: bool,
+    },
+}
+
+/// Whether the member once had what the Work says now.
+pub fn was_applied(work: &Work) -> bool {
+    conditions::find(&work.status.conditions, APPLIED).is_some_and(|applied| {
+        applied.status == ConditionStatus::True && applied.observed_generation == work.metadata.generation
+    })
 }
 
 /// Puts the outcomes into the Work's status.
 pub fn report(work: &mut Work, outcomes: &[Outcome], now: Timestamp) {
-    let failures: Vec<&str> = outcomes
-        .iter()
-        .filter_map(|outcome| match outcome {
-            Outcome::Failed(why) => Some(why.as_str()),
-            _ => None,
-        })
-        .collect();
     // What is held keeps its last word.
     if !outcomes.iter().any(|outcome| matches!(outcome, Outcome::Held(_))) {
-        let total = outcomes.len();
-        let mut condition = match failures.is_empty() {
-            true => conditions::condition(
-                APPLIED,
-                ConditionStatus::True,
-                "AppliedSuccessful",
-                "Manifest has been successfully applied",
-            ),
-            false => conditions::condition(
-                APPLIED,
-                ConditionStatus::False,
-                "AppliedFailed",
-                &format!(
-                    "Failed to apply all manifests ({}/{total}): {}",
-                    total - failures.len(),
-                    failures.join("; ")
-                ),
-            ),
-        };
+        let mut condition = applied(work, outcomes);
         // Whoever takes over reads here which state of the Work the member has.
         condition.observed_generation = work.metadata.generation;
         conditions::set(&mut work.status.conditions, condition, now);
@@ -62,12 +59,12 @@ pub fn report(work: &mut Work, outcomes: &[Outcome], now: Timestamp) {
         return;
     }
     let objects = outcomes.iter().enumerate().filter_map(|(place, outcome)| match outcome {
-        Outcome::Held(Some(object)) | Outcome::Has(object) | Outcome::Written(object) => {
+        Outcome::Held(Some(object)) | Outcome::Has(object) | Outcome::Written { object, .. } => {
             let mut status = manifest_status(object);
             status.identifier.ordinal = i64::try_from(place).unwrap_or(i64::MAX);
             Some(status)
         }
-        Outcome::Held(None) | Outcome::Failed(_) => None,
+        Outcome::Held(None) | Outcome::Failed { .. } => None,
     });
     let statuses: Vec<_> = objects.collect();
     // A held object that somebody deleted leaves the last that was known of it.
@@ -76,40 +73,174 @@ pub fn report(work: &mut Work, outcomes: &[Outcome], now: Timestamp) {
     }
 }
 
-/// Tells users about a delivery: what changed, and what was written.
-pub fn tell(ctx: &Ctx, before: &Work, after: &Work, outcomes: &[Outcome]) {
+/// The `Applied` condition in Karmada's words, which tell a first delivery from one after a deletion.
+fn applied(work: &Work, outcomes: &[Outcome]) -> Condition {
+    let told = |status, reason: &str, message: &str| conditions::condition(APPLIED, status, reason, message);
+    let failures: Vec<&str> = outcomes.iter().filter_map(failure).collect();
+    if !failures.is_empty() {
+        let all = failures.join("; ");
+        if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Failed { recreating: true, .. })) {
+            return told(ConditionStatus::False, "ReCreateFailed", &all);
+        }
+        let (total, done) = (outcomes.len(), outcomes.len() - failures.len());
+        let message = format!("Failed to apply all manifests ({done}/{total}): {all}");
+        return told(ConditionStatus::False, "AppliedFailed", &message);
+    }
+    let before = conditions::find(&work.status.conditions, APPLIED);
+    let before = before.filter(|before| before.status == ConditionStatus::True);
+    let written = |outcome: &Outcome| matches!(outcome, Outcome::Written { .. });
+    match before {
+        // What was there is no news.
+        Some(before) if !outcomes.iter().any(written) => before.clone(),
+        _ if outcomes.iter().any(|one| matches!(one, Outcome::Written { recreating: true, .. })) => {
+            told(ConditionStatus::True, "ReCreateSuccessful", DONE)
+        }
+        _ => told(ConditionStatus::True, "AppliedSuccessful", DONE),
+    }
+}
+
+fn failure(outcome: &Outcome) -> Option<&str> {
+    match outcome {
+        Outcome::Failed { why, .. } => Some(why),
+        _ => None,
+    }
+}
+
+fn cluster(work: &Work) -> &str {
+    names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default()
+}
+
+/// Tells what was written to the member, and how long it took; that happened, whatever becomes of the status.
+pub fn tell_written(ctx: &Ctx, work: &Work, outcomes: &[Outcome], start: Instant) {
+    let failed = outcomes.iter().any(|outcome| failure(outcome).is_some());
+    let written: Vec<&Value> = outcomes
+        .iter()
+        .filter_map(|outcome| match outcome {
+            Outcome::Written { object, .. } => Some(object),
+            _ => None,
+        })
+        .collect();
+    if failed || !written.is_empty() {
+        let result = [("result", metrics::result(!failed))];
+        ctx.metrics.observe_since("work_sync_workload_duration_seconds", &result, start);
+    }
+    let cluster = cluster(work);
+    for object in &written {
+        let message = format!("Successfully applied resource({}) to cluster {cluster}", place(object));
+        ctx.tell(template(object), COMPONENT, Tone::Normal, "SyncSucceed", &message);
+    }
+    if !failed && !written.is_empty() {
+        let api::ObjectMeta { namespace, name, .. } = &work.metadata;
+        let message = format!("Sync work({namespace}/{name}) to cluster({cluster}) successful.");
+        ctx.tell([Regarding::from(work)], COMPONENT, Tone::Normal, "SyncSucceed", &message);
+    }
+}
+
+/// Tells what is different in the Work's status.
+pub fn tell_changes(ctx: &Ctx, before: &Work, after: &Work) {
     let find = |work: &Work, kind: &str| conditions::find(&work.status.conditions, kind).cloned();
+    let about = || Regarding::from(after);
     if let Some(is) = find(after, DISPATCHING)
         && find(before, DISPATCHING).map(|was| was.status) != Some(is.status)
     {
-        ctx.tell([Regarding::from(after)], COMPONENT, Tone::Normal, "WorkDispatching", &is.message);
+        ctx.tell([about()], COMPONENT, Tone::Normal, "WorkDispatching", &is.message);
     }
-    let applied = find(after, APPLIED);
-    let failure = applied.as_ref().filter(|applied| applied.status == ConditionStatus::False);
-    let (tone, reason, message) = match failure {
-        Some(failure) if find(before, APPLIED).is_none_or(|was| was.message != failure.message) => {
-            (Tone::Warning, "SyncFailed", failure.message.clone())
+    let failed = find(after, APPLIED).filter(|applied| applied.status == ConditionStatus::False);
+    if let Some(failed) = failed
+        && find(before, APPLIED).is_none_or(|was| was.message != failed.message)
+    {
+        let (cluster, why) = (cluster(after), &failed.message);
+        let api::ObjectMeta { namespace, name, .. } = &after.metadata;
+        let message = format!("Failed to sync work({namespace}/{name}) to cluster({cluster}), err: {why}");
+        ctx.tell([about()], COMPONENT, Tone::Warning, "SyncFailed", &message);
+        for manifest in &after.spec.workload.manifests {
+            let place = place(manifest);
+            let message =
+                format!("Failed to create or update resource({place}) in member cluster({cluster}): {why}");
+            ctx.tell(template(manifest), COMPONENT, Tone::Warning, "SyncFailed", &message);
         }
-        None if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Written(_))) => {
-            let cluster = api::names::cluster_of_execution_namespace(&after.metadata.namespace);
-            let message = format!("Successfully applied resource to cluster {}", cluster.unwrap_or_default());
-            (Tone::Normal, "SyncSucceed", message)
-        }
-        _ => return,
+    }
+    let was = |told: &ManifestStatus| {
+        before.status.manifest_statuses.iter().find(|was| was.identifier == told.identifier)
     };
-    let templates = after.spec.workload.manifests.iter().filter_map(template);
-    ctx.tell(templates.chain([Regarding::from(after)]), COMPONENT, tone, reason, &message);
+    for told in &after.status.manifest_statuses {
+        tell_status(ctx, after, was(told), told);
+    }
+}
+
+fn tell_status(ctx: &Ctx, work: &Work, was: Option<&ManifestStatus>, is: &ManifestStatus) {
+    let place = &is.identifier;
+    let object = format!("{}/{}/{}", place.kind, place.namespace, place.name);
+    let tell = |reason: &'static str, message: String| {
+        ctx.tell([Regarding::from(work)], STATUS_COMPONENT, Tone::Normal, reason, &message);
+    };
+    if was.is_none_or(|was| was.status != is.status) {
+        tell("ReflectStatusSucceed", format!("Reflect status for object({object}) succeed."));
+    }
+    if was.is_none_or(|was| was.health != is.health) {
+        let health = if is.health == Some(Health::Healthy) { "healthy" } else { "unhealthy" };
+        tell("InterpretHealthSucceed", format!("Interpret health of object({object}) as {health}."));
+    }
+}
+
+fn place(object: &Value) -> String {
+    let metadata = &object["metadata"];
+    format!("{}/{}", text(metadata, "namespace"), text(metadata, "name"))
 }
 
 /// The template of a manifest; none if it does not say.
 fn template(manifest: &Value) -> Option<Regarding> {
-    let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let uid = manifest["metadata"]["annotations"][annotations::TEMPLATE_UID].as_str()?;
     Some(Regarding {
-        api_version: text("/apiVersion").to_owned(),
-        kind: text("/kind").to_owned(),
-        namespace: text("/metadata/namespace").to_owned(),
-        name: text("/metadata/name").to_owned(),
+        api_version: text(manifest, "apiVersion").to_owned(),
+        kind: text(manifest, "kind").to_owned(),
+        namespace: text(&manifest["metadata"], "namespace").to_owned(),
+        name: text(&manifest["metadata"], "name").to_owned(),
         uid: uid.to_owned(),
     })
+}
+
+/// Numbers about one object in one member.
+pub struct Counted<'a> {
+    /// The member.
+    pub cluster: &'a str,
+    /// What was written there.
+    pub manifest: &'a Value,
+}
+
+impl Counted<'_> {
+    /// Counts an attempt to write, given the object before and, if that went well, after.
+    pub fn applied(&self, ctx: &Ctx, before: Option<&Value>, recreating: bool, after: Option<&Value>) {
+        let operation = match (before, after) {
+            (None, _) => {
+                let recreate = if recreating { "true" } else { "false" };
+                return self.count(
+                    ctx,
+                    "create_resource_to_cluster",
+                    after.is_some(),
+                    ("recreate", recreate),
+                );
+            }
+            (_, None) => "none",
+            (Some(before), Some(after)) if super::revision(before) == super::revision(after) => "unchanged",
+            _ => "updated",
+        };
+        self.count(ctx, "update_resource_to_cluster", after.is_some(), ("operationResult", operation));
+    }
+
+    /// Counts an attempt to delete.
+    pub fn deleted(&self, ctx: &Ctx, done: bool) {
+        ctx.metrics.count("delete_resource_from_cluster", &self.labels(done));
+    }
+
+    fn labels(&self, done: bool) -> [(&'static str, &str); 4] {
+        let (api_version, kind) = (text(self.manifest, "apiVersion"), text(self.manifest, "kind"));
+        let result = metrics::result(done);
+        [("result", result), ("apiversion", api_version), ("kind", kind), ("member_cluster", self.cluster)]
+    }
+
+    fn count(&self, ctx: &Ctx, name: &'static str, done: bool, more: (&'static str, &str)) {
+        let [result, api_version, kind, cluster] = self.labels(done);
+        ctx.metrics.count(name, &[result, api_version, kind, cluster, more]);
+    }
 }

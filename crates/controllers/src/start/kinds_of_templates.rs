@@ -1,12 +1,14 @@
 //! Which kinds are followed as templates: all that discovery finds, looked up again when a definition changes and
 //! every so often besides. A kind that is served no more is let go.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use decide::TemplateKey;
 use tokio_util::sync::CancellationToken;
 
 use super::{Starter, place};
-use crate::discovery::{self, TemplateKind};
+use crate::discovery::{self, Found, TemplateKind};
 use crate::rest::Collection;
 use crate::runtime::{Priority, Seen};
 use crate::view::Served;
@@ -15,6 +17,18 @@ use crate::view::Served;
 const DISCOVER_EVERY: Duration = Duration::from_secs(30);
 /// How long changes of definitions are gathered: they come in bursts.
 const GATHER: Duration = Duration::from_millis(20);
+
+/// How soon kinds are looked for again that were not told.
+const UNANSWERED: Duration = Duration::from_secs(2);
+
+/// How the following of one collection is ended, and whether it has.
+#[derive(Clone)]
+pub(super) struct Followed {
+    /// Ends it.
+    pub stop: CancellationToken,
+    /// Cancelled once it has ended.
+    pub ended: CancellationToken,
+}
 
 impl Starter {
     /// Notices definitions of kinds.
@@ -29,40 +43,46 @@ impl Starter {
     pub(super) async fn discover(self) {
         let mut first = true;
         loop {
-            match discovery::template_kinds(&self.ctx.control).await {
-                Ok(kinds) => {
-                    self.leave_all_but(&kinds);
-                    kinds.into_iter().for_each(|kind| self.follow_templates(kind));
+            let again = match discovery::template_kinds(&self.ctx.control).await {
+                Ok(found) => {
+                    let again = if found.unanswered.is_empty() { DISCOVER_EVERY } else { UNANSWERED };
+                    self.leave_all_but(&found).await;
+                    found.kinds.into_iter().for_each(|kind| self.follow_templates(kind));
                     if std::mem::take(&mut first) {
                         self.cold.send_modify(|cold| *cold -= 1);
                     }
+                    self.look_at_what_nobody_serves().await;
+                    again
                 }
-                Err(error) => tracing::warn!(%error, "find kinds"),
-            }
+                Err(error) => {
+                    tracing::warn!(%error, "find kinds");
+                    UNANSWERED
+                }
+            };
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return,
                 () = self.definitions.notified() => {}
-                () = tokio::time::sleep(DISCOVER_EVERY) => {}
+                () = tokio::time::sleep(again) => {}
             }
             tokio::time::sleep(GATHER).await;
         }
     }
 
     fn follow_templates(&self, kind: TemplateKind) {
-        let stop = self.stop.child_token();
+        let followed = Followed { stop: self.stop.child_token(), ended: CancellationToken::new() };
         let mut known = self.known.lock().expect("no one panics while holding it");
         if known.contains_key(&kind) {
             return;
         }
-        known.insert(kind.clone(), stop.clone());
+        known.insert(kind.clone(), followed.clone());
         drop(known);
         let TemplateKind { api_version, kind, plural, namespaced } = kind;
         self.ctx.view.learn(&api_version, &kind, Served { plural: plural.clone(), namespaced });
         let ctx = self.ctx.clone();
         let collection = Collection::new(&api_version, &plural, "");
         let names = (api_version.clone(), kind.clone());
-        self.follow_until(stop, collection, (&api_version, &kind), move |seen| {
+        self.follow_until(followed, collection, (&api_version, &kind), move |seen| {
             let touched = match seen {
                 Seen::Is(object) if discovery::is_skipped_namespace(&place(&object).0) => return,
                 Seen::Is(object) => ctx.view.put(*object),
@@ -77,14 +97,40 @@ impl Starter {
         });
     }
 
-    fn leave_all_but(&self, kinds: &[TemplateKind]) {
-        let mut known = self.known.lock().expect("no one panics while holding it");
-        let vanished: Vec<TemplateKind> =
-            known.keys().filter(|kind| !kinds.contains(kind)).cloned().collect();
-        for kind in vanished {
-            known.remove(&kind).as_ref().map(CancellationToken::cancel);
+    /// Leaves the kinds that are served no more. One whose group did not answer stays as it is known.
+    async fn leave_all_but(&self, found: &Found) {
+        let stays =
+            |kind: &TemplateKind| found.kinds.contains(kind) || found.unanswered.contains(&kind.api_version);
+        let vanished: Vec<(TemplateKind, Followed)> = {
+            let mut known = self.known.lock().expect("no one panics while holding it");
+            known.extract_if(.., |kind, _| !stays(kind)).collect()
+        };
+        for (kind, followed) in vanished {
+            followed.stop.cancel();
+            // Nobody may tell of an object after it was forgotten.
+            followed.ended.cancelled().await;
             let left = self.ctx.view.forget(&kind.api_version, &kind.kind);
             self.ctx.queues.look_at(left, Priority::Resync);
         }
+    }
+
+    /// A kind that is really gone takes its templates along, and whoever looks at them must know. That it is not
+    /// among those that were found is not enough; the server is asked about it by name.
+    async fn look_at_what_nobody_serves(&self) {
+        let view = &self.ctx.view;
+        let templates = view.bound_to_unserved();
+        let kind = |key: &TemplateKey| (key.api_version.clone(), key.kind.clone());
+        let kinds: BTreeSet<(String, String)> = templates.iter().map(kind).collect();
+        for (api_version, kind) in kinds {
+            match discovery::is_gone(&self.ctx.control, &api_version, &kind).await {
+                Ok(true) => view.note_gone(&api_version, &kind),
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::debug!(%error, api_version, kind, "nobody says whether a kind is gone")
+                }
+            }
+        }
+        let gone = |key: &TemplateKey| view.is_gone(&key.api_version, &key.kind);
+        self.ctx.queues.look_at(templates.into_iter().filter(gone), Priority::Resync);
     }
 }

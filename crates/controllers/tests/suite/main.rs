@@ -6,6 +6,7 @@ mod delivery;
 mod dependencies;
 mod drift;
 mod failover;
+mod kinds;
 mod namespaces;
 mod outage;
 mod quiet;
@@ -13,6 +14,7 @@ mod restarts;
 mod stack;
 mod stories;
 mod suspension;
+mod told;
 mod watched;
 
 use serde_json::{Value, json};

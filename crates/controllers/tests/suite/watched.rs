@@ -1,8 +1,8 @@
-//! Rebalancers, policy status, events, and kinds that come and go.
+//! Rebalancers, policy status and events.
 
 use serde_json::json;
 
-use crate::stack::{CONFIG, POLICY, Stack, condition, config_map, deployment, policy};
+use crate::stack::{CONFIG, POLICY, Stack, config_map, deployment, policy};
 
 #[tokio::test(start_paused = true)]
 async fn a_rebalancer_asks_once_and_goes() {
@@ -100,41 +100,6 @@ async fn the_same_news_is_one_event() {
     {
         assert!(metrics.contains(line), "{line}{metrics}");
     }
-    stack.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_new_kind_is_followed_at_once_and_let_go_when_it_goes() {
-    let mut stack = Stack::new(&["member1", "member2"]).await;
-    let definition = stack
-        .create(json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": { "name": "cars.example.com" },
-            "spec": {
-                "group": "example.com", "scope": "Namespaced",
-                "names": { "plural": "cars", "singular": "car", "kind": "Car", "listKind": "CarList" },
-                "versions": [{
-                    "name": "v1", "served": true, "storage": true,
-                    "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
-                }],
-            },
-        }))
-        .await;
-    stack
-        .until("established", async |stack| condition(&stack.get(&definition).await, "Established") == "True")
-        .await;
-    let cars = || stack.ctx.view.served("example.com/v1", "Car");
-    stack.until("known", async |_| cars().is_some()).await;
-    let mut more = json!({ "resourceSelectors": [{ "apiVersion": "example.com/v1", "kind": "Car" }] });
-    more["placement"] = json!({ "clusterAffinity": { "clusterNames": ["member1"] } });
-    stack.create(policy("pp", ("ConfigMap", ""), &[], more)).await;
-    let car = json!({ "apiVersion": "example.com/v1", "kind": "Car", "metadata": { "namespace": "default", "name": "mini" } });
-    stack.create(car).await;
-    stack.until("bound", async |stack| !stack.binding("mini-car").await.is_null()).await;
-    stack.delete(&definition).await;
-    stack.until("forgotten", async |_| cars().is_none()).await;
-    let left = stack.ctx.view.world().templates.iter().filter(|template| template.key.kind == "Car").count();
-    assert_eq!(left, 0);
     stack.stop().await;
 }
 

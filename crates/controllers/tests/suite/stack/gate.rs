@@ -35,7 +35,8 @@ impl Gate {
         locked(&self.refused).clear();
     }
 
-    /// Answers requests whose method and path start like this with a status, until the gate is opened.
+    /// Answers requests whose method and path start like this, or are this if it ends in `$`, with a status
+    /// until the gate is opened.
     pub fn refuse(&self, start: &str, status: StatusCode) {
         locked(&self.refused).push((start.to_owned(), status));
     }
@@ -57,7 +58,11 @@ impl Gate {
 
     fn refusal(&self, asked: &str) -> Option<StatusCode> {
         let refused = locked(&self.refused);
-        refused.iter().find(|(start, _)| asked.starts_with(start)).map(|(_, status)| *status)
+        let means = |start: &str| match start.strip_suffix('$') {
+            Some(whole) => asked == whole,
+            None => asked.starts_with(start),
+        };
+        refused.iter().find(|(start, _)| means(start)).map(|(_, status)| *status)
     }
 }
 

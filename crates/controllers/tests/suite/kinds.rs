@@ -1,0 +1,142 @@
+//! Kinds come and go. One that is really gone takes everything along that came from it; one that is merely not
+//! heard of takes nothing.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::stack::{Place, Stack, condition, policy};
+
+const MINI: &str = "/apis/example.com/v1/namespaces/default/cars/mini";
+const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cars.example.com";
+
+fn definition() -> Value {
+    let schema =
+        json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "cars.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": { "plural": "cars", "singular": "car", "kind": "Car", "listKind": "CarList" },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": schema }],
+        },
+    })
+}
+
+async fn define(place: &Place) {
+    let definitions = crate::stack::collection(&definition());
+    place.rest.create(&definitions, &definition()).await.expect("the server answers");
+    place.until("served", DEFINITION, |one| condition(one, "Established") == "True").await;
+}
+
+/// A car that has reached its member.
+async fn driving() -> Stack {
+    let stack = Stack::new(&["member1"]).await;
+    define(&stack.control).await;
+    define(stack.member("member1")).await;
+    let selectors = json!({ "resourceSelectors": [{ "apiVersion": "example.com/v1", "kind": "Car" }] });
+    stack.create(policy("pp", ("Car", ""), &["member1"], selectors)).await;
+    stack
+        .create(json!({
+            "apiVersion": "example.com/v1", "kind": "Car",
+            "metadata": { "namespace": "default", "name": "mini" },
+        }))
+        .await;
+    stack.until_in(MINI, &["member1"]).await;
+    stack.settle().await;
+    stack
+}
+
+async fn until_nothing_is_left(stack: &Stack) {
+    stack.until_in(MINI, &[]).await;
+    stack.until("the binding is gone", async |stack| stack.binding("mini-car").await.is_null()).await;
+    let works = stack.get("/apis/work.karmada.io/v1alpha1/works").await;
+    assert!(!works.to_string().contains("mini"), "{works:#}");
+    assert!(stack.ctx.view.served("example.com/v1", "Car").is_none());
+    let world = stack.ctx.view.world();
+    assert!(!world.templates.iter().any(|template| template.key.kind == "Car"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_goes_takes_everything_along() {
+    let mut stack = driving().await;
+    stack.delete(DEFINITION).await;
+    until_nothing_is_left(&stack).await;
+    stack.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_went_while_nobody_looked_takes_everything_along() {
+    let mut stack = driving().await;
+    stack.stop().await;
+    // Nobody judges the owner, as if its end had been missed.
+    let orphan = json!({ "metadata": { "ownerReferences": null } });
+    let binding = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/mini-car";
+    stack.merge(binding, orphan).await;
+    stack.delete(DEFINITION).await;
+    stack.control.until_gone(DEFINITION).await;
+    stack.restart().await;
+    until_nothing_is_left(&stack).await;
+    stack.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_not_heard_of_takes_nothing_along() {
+    let mut stack = driving().await;
+    let apis = json!({ "metadata": { "annotations": { "poke": "1" } } });
+    for (request, status) in [
+        ("GET /apis$", StatusCode::SERVICE_UNAVAILABLE),
+        ("GET /apis/example.com/v1$", StatusCode::SERVICE_UNAVAILABLE),
+        ("GET /apis/example.com/v1$", StatusCode::NOT_FOUND),
+    ] {
+        for restart in [false, true] {
+            let writes = stack.member("member1").gate.writes().len();
+            stack.control.gate.refuse(request, status);
+            stack.merge(DEFINITION, apis.clone()).await;
+            if restart {
+                stack.restart().await;
+            }
+            tokio::time::sleep(Duration::from_secs(90)).await;
+            let binding = stack.binding("mini-car").await;
+            assert!(binding["metadata"]["deletionTimestamp"].is_null() && binding.is_object(), "{request}");
+            assert_eq!(stack.members_with(MINI).await, ["member1"], "{request}");
+            assert_eq!(stack.member("member1").gate.writes().len(), writes, "{request}");
+            stack.control.gate.open();
+            stack
+                .until("heard of again", async |stack| {
+                    let world = stack.ctx.view.world();
+                    world.templates.iter().any(|template| template.key.kind == "Car")
+                })
+                .await;
+        }
+    }
+    stack.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_kind_is_followed_at_once() {
+    let mut stack = Stack::new(&["member1"]).await;
+    define(&stack.control).await;
+    let start = tokio::time::Instant::now();
+    stack.until("known", async |stack| stack.ctx.view.served("example.com/v1", "Car").is_some()).await;
+    assert!(start.elapsed() < Duration::from_secs(1));
+    stack.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_does_not_tell_all_its_kinds_says_so() {
+    let mut stack = driving().await;
+    let complete = |cluster: &Value| cluster["status"]["conditions"].to_string().contains("\"Complete\"");
+    let partial = |cluster: &Value| cluster["status"]["conditions"].to_string().contains("\"Partial\"");
+    let path = crate::stack::cluster_path("member1");
+    let has_car = |cluster: &Value| cluster["status"]["apiEnablements"].to_string().contains("\"Car\"");
+    stack.control.until("complete", &path, |one| complete(one) && has_car(one)).await;
+    stack.member("member1").gate.refuse("GET /apis/example.com/v1$", StatusCode::SERVICE_UNAVAILABLE);
+    let cluster = stack.control.until("partial", &path, partial).await;
+    assert!(has_car(&cluster), "what was not told stays as it was known");
+    stack.member("member1").gate.open();
+    stack.control.until("complete", &path, complete).await;
+    stack.stop().await;
+}
