@@ -1,4 +1,4 @@
-//! Paths that are no resources: health, version, discovery and OpenAPI.
+//! Paths that are no resources: health, version, metrics, discovery and OpenAPI.
 
 use http::request::Parts;
 use http::{HeaderMap, Method, Response};
@@ -34,6 +34,7 @@ impl Engine {
                 health::answer(probe, checks, query, self.store.stats().refuses_writes)
             }
             ["version"] => Ok(json_response(&version())),
+            ["metrics"] => Ok(self.metrics_response()),
             ["openapi", rest @ ..] => self.openapi(parts, rest),
             _ => self.discovery(&parts.headers, &words),
         }
@@ -75,6 +76,7 @@ impl Engine {
             "/apis",
             "/healthz",
             "/livez",
+            "/metrics",
             "/openapi/v2",
             "/openapi/v3",
             "/readyz",

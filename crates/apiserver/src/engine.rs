@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admission::Admission;
 use crate::error::{ApiError, Subject};
 use crate::housekeeping::Housekeeping;
+use crate::metrics::Metrics;
 use crate::openapi_cache::OpenApiCache;
 use crate::registry::{Definition, Registry, Resource};
 
@@ -44,6 +45,7 @@ pub(crate) struct Engine {
     pub definition_writes: tokio::sync::Mutex<()>,
     pub housekeeping: Housekeeping,
     pub openapi: OpenApiCache,
+    pub metrics: Metrics,
     /// Ends every watch.
     pub shutdown: CancellationToken,
 }
@@ -63,6 +65,7 @@ impl Engine {
             definition_writes: tokio::sync::Mutex::new(()),
             housekeeping: Housekeeping::default(),
             openapi: OpenApiCache::default(),
+            metrics: Metrics::default(),
             shutdown: CancellationToken::new(),
         })
     }

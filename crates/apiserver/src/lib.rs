@@ -19,6 +19,7 @@ mod housekeeping;
 mod jsonpath;
 pub mod kinds;
 mod metadata;
+mod metrics;
 mod names;
 mod openapi;
 mod openapi_cache;

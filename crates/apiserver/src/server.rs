@@ -69,6 +69,11 @@ impl ApiServer {
         self.engine.shutdown.cancel();
     }
 
+    /// Adds to what `/metrics` answers: text in Prometheus' format, made when it is asked for.
+    pub fn add_metrics(&self, source: impl Fn() -> String + Send + Sync + 'static) {
+        self.engine.metrics.add(Box::new(source));
+    }
+
     /// The server for a client inside this process, who is this identity.
     pub fn trusting(&self, identity: Identity) -> InProcess {
         InProcess { server: self.clone(), identity }
@@ -80,13 +85,16 @@ impl ApiServer {
         B::Error: Into<BoxError>,
     {
         let (parts, body) = request.into_parts();
+        let method = parts.method.clone();
         let handled = AssertUnwindSafe(self.handle(parts, body)).catch_unwind().await;
-        match handled {
+        let response = match handled {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => verbs::error_response(&error),
             // The panic hook has printed where; the client and all others go on.
             Err(_) => verbs::error_response(&ApiError::internal("the request could not be handled")),
-        }
+        };
+        self.engine.metrics.count(&method, response.status());
+        response
     }
 
     async fn handle<B>(&self, parts: Parts, body: B) -> Result<Response<Body>, ApiError>

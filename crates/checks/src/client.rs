@@ -36,6 +36,14 @@ impl Door {
         Self::with_credentials_of(kubeconfig, kubeconfig)
     }
 
+    /// The server of one context, approached with the only credentials in the file.
+    pub fn of_context(kubeconfig: &Path, name: &str) -> Self {
+        let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig can be read");
+        let from = text.find(&format!("- name: {name}\n")).unwrap_or_else(|| panic!("{name} in the kubeconfig"));
+        let server = text[from..].lines().find_map(|line| line.trim().strip_prefix("server: https://"));
+        Self { address: server.expect("a cluster has a server").to_owned(), ..Self::open(kubeconfig) }
+    }
+
     /// The server of one kubeconfig, approached with the certificate of another.
     pub fn with_credentials_of(kubeconfig: &Path, other: &Path) -> Self {
         let certificate = CertificateDer::from_pem_slice(&pem(other, "client-certificate-data:"));

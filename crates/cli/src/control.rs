@@ -24,5 +24,7 @@ pub async fn run(server: &ApiServer, locals: &[Local], switches: Switches) -> Re
         plane::join(&control, &local.cluster()).await.with_context(|| format!("join {}", local.name))?;
     }
     let ctx = Ctx::new(control, members, switches, Arc::new(jiff::Timestamp::now));
+    let counted = ctx.clone();
+    server.add_metrics(move || controllers::metrics::render(&counted));
     Ok(start(ctx))
 }

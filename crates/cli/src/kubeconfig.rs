@@ -1,39 +1,134 @@
-//! The file that lets kubectl in.
+//! The file that lets kubectl in: what `up` writes, and `longshore kubeconfig`, which prints one context of it.
 
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kube::config::Kubeconfig;
+use serde_json::Value;
 
 use crate::certificates::Certificates;
+use crate::{Hint, places};
+
+/// The context of the control plane.
+pub const CONTROL: &str = "longshore";
+
+/// Arguments of `longshore kubeconfig`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The context to print: a member such as member1; the control plane if there is none
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Where `longshore up` keeps everything [default: longshore in the user's data home]
+    #[arg(long, value_name = "DIR", env = "LONGSHORE_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+/// API servers by the names of their contexts, and what their clients have to show.
+struct Contexts {
+    /// The first is the current one.
+    servers: Vec<(String, String)>,
+    /// Base64 of PEM, as the file has it.
+    authority: String,
+    certificate: String,
+    key: String,
+}
 
 /// A kubeconfig with a context per API server; the first is the current one.
 pub fn kubeconfig(servers: &[(String, String)], certificates: &Certificates) -> String {
-    let current = servers.first().map_or("", |(context, _)| context);
-    let clusters: String =
-        servers.iter().map(|(context, server)| cluster(context, server, certificates)).collect();
-    let contexts: String = servers.iter().map(|(context, _)| self::context(context)).collect();
-    let encode = |pem: &str| STANDARD.encode(pem);
-    format!(
-        "apiVersion: v1
+    let contexts = Contexts {
+        servers: servers.to_vec(),
+        authority: STANDARD.encode(&certificates.authority),
+        certificate: STANDARD.encode(&certificates.administrator.certificate),
+        key: STANDARD.encode(&certificates.administrator.key),
+    };
+    contexts.text()
+}
+
+/// Prints one context as a kubeconfig that needs no other file.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let file = places::data_dir(arguments.data_dir.as_deref())?.join("kubeconfig");
+    let mut contexts = read(&file)?;
+    let name = arguments.name.as_deref().unwrap_or(CONTROL);
+    let known: Vec<String> = contexts.servers.iter().map(|(name, _)| name.clone()).collect();
+    contexts.servers.retain(|(context, _)| context == name);
+    if contexts.servers.is_empty() {
+        let hint = Hint(format!("there are {}", known.join(", ")));
+        return Err(
+            anyhow::Error::new(hint).context(format!("find context {name:?} in {}", file.display()))
+        );
+    }
+    std::io::stdout().write_all(contexts.text().as_bytes()).context("print")
+}
+
+/// Where a context listened when the file was written, if that can be told.
+pub fn last_address(file: &Path, name: &str) -> Option<SocketAddr> {
+    let contexts = read(file).ok()?;
+    let (_, server) = contexts.servers.iter().find(|(context, _)| context == name)?;
+    server.strip_prefix("https://")?.parse().ok()
+}
+
+fn read(file: &Path) -> Result<Contexts> {
+    let hint = || Hint("start `longshore up` first, or name its directory with --data-dir".to_owned());
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        anyhow::Error::new(hint()).context(error).context(format!("read {}", file.display()))
+    })?;
+    let config = Kubeconfig::from_yaml(&text).with_context(|| format!("read {}", file.display()))?;
+    // As a plain value, because the typed one keeps its secrets even from whoever has the file.
+    let config = serde_json::to_value(config).with_context(|| format!("read {}", file.display()))?;
+    contexts(&config).ok_or_else(|| {
+        let hint = Hint("`longshore up` writes it anew when it starts".to_owned());
+        anyhow::Error::new(hint).context(format!("read {}: it is not as `up` wrote it", file.display()))
+    })
+}
+
+fn contexts(config: &Value) -> Option<Contexts> {
+    let list = |key: &str| config[key].as_array().map(Vec::as_slice).unwrap_or_default();
+    let server = |context: &Value| {
+        let cluster = list("clusters").iter().find(|one| one["name"] == context["context"]["cluster"])?;
+        Some((context["name"].as_str()?.to_owned(), cluster["cluster"]["server"].as_str()?.to_owned()))
+    };
+    let user = &list("users").first()?["user"];
+    let authority = &list("clusters").first()?["cluster"]["certificate-authority-data"];
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    Some(Contexts {
+        servers: list("contexts").iter().filter_map(server).collect(),
+        authority: text(authority)?,
+        certificate: text(&user["client-certificate-data"])?,
+        key: text(&user["client-key-data"])?,
+    })
+}
+
+impl Contexts {
+    fn text(&self) -> String {
+        let current = self.servers.first().map_or("", |(context, _)| context);
+        let cluster = |(name, server): &(String, String)| {
+            let authority = &self.authority;
+            format!(
+                "- name: {name}\n  cluster:\n    server: {server}\n    certificate-authority-data: {authority}\n"
+            )
+        };
+        let context = |(name, _): &(String, String)| {
+            format!("- name: {name}\n  context:\n    cluster: {name}\n    user: longshore-admin\n")
+        };
+        let clusters: String = self.servers.iter().map(cluster).collect();
+        let contexts: String = self.servers.iter().map(context).collect();
+        let (certificate, key) = (&self.certificate, &self.key);
+        format!(
+            "apiVersion: v1
 kind: Config
 current-context: {current}
 clusters:
 {clusters}users:
 - name: longshore-admin
   user:
-    client-certificate-data: {}
-    client-key-data: {}
+    client-certificate-data: {certificate}
+    client-key-data: {key}
 contexts:
-{contexts}",
-        encode(&certificates.administrator.certificate),
-        encode(&certificates.administrator.key),
-    )
-}
-
-fn cluster(name: &str, server: &str, certificates: &Certificates) -> String {
-    let authority = STANDARD.encode(&certificates.authority);
-    format!("- name: {name}\n  cluster:\n    server: {server}\n    certificate-authority-data: {authority}\n")
-}
-
-fn context(name: &str) -> String {
-    format!("- name: {name}\n  context:\n    cluster: {name}\n    user: longshore-admin\n")
+{contexts}"
+        )
+    }
 }

@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Certificates;
+use crate::kubeconfig;
 
 /// Regions and zones that local members are spread over.
 const PLACES: [(&str, &str); 3] = [("east", "east-1"), ("west", "west-1"), ("west", "west-2")];
@@ -26,6 +27,7 @@ pub struct Local {
     pub name: String,
     /// Where it listens.
     pub address: SocketAddr,
+    number: usize,
     member: Member,
     store: Store,
     served: JoinHandle<()>,
@@ -35,6 +37,8 @@ pub struct Local {
 pub struct Setting<'a> {
     /// Where its data is kept; nowhere if none.
     pub data_dir: Option<&'a Path>,
+    /// Where each listened the last time, so that clients find it there again.
+    pub kubeconfig: &'a Path,
     /// The certificates of the control plane, which serve the members too.
     pub certificates: &'a Certificates,
     /// Told when everything ends.
@@ -64,12 +68,12 @@ impl Local {
             stages: Stages::builtin(),
         };
         let member = Member::start(options).await.with_context(|| format!("start {name}"))?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("find a free port")?;
+        let listener = listen(setting.kubeconfig, &name).await?;
         let address = listener.local_addr().context("read the port")?;
         let frontend = Frontend::new(setting.certificates.credentials()?)?;
         let (server, stop) = (member.server().clone(), setting.stop.clone());
         let served = tokio::spawn(async move { frontend.serve(listener, server, stop.cancelled()).await });
-        Ok(Self { name, address, member, store, served })
+        Ok(Self { name, address, number, member, store, served })
     }
 
     /// A client for it inside this process.
@@ -77,10 +81,14 @@ impl Local {
         kube::Client::new(self.member.server().trusting(Identity::internal("longshore")), "default")
     }
 
+    /// The zone it is in, which begins with its region.
+    pub fn zone(&self) -> &'static str {
+        place(self.number).1
+    }
+
     /// The Cluster object that joins it.
     pub fn cluster(&self) -> Value {
-        let number: usize = self.name.trim_start_matches("member").parse().unwrap_or(1);
-        let (region, zone) = PLACES[(number - 1) % PLACES.len()];
+        let (region, zone) = place(self.number);
         json!({
             "apiVersion": "cluster.karmada.io/v1alpha1",
             "kind": "Cluster",
@@ -104,8 +112,23 @@ impl Local {
     }
 }
 
+/// Where it listened before, if that is free, so that its Cluster and its clients need not change.
+async fn listen(kubeconfig: &Path, name: &str) -> Result<TcpListener> {
+    let before = kubeconfig::last_address(kubeconfig, name);
+    if let Some(address) = before.filter(|address| address.ip() == Ipv4Addr::LOCALHOST)
+        && let Ok(listener) = TcpListener::bind(address).await
+    {
+        return Ok(listener);
+    }
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("find a free port")
+}
+
+fn place(number: usize) -> (&'static str, &'static str) {
+    PLACES[(number - 1) % PLACES.len()]
+}
+
 fn node(member: &str, number: usize) -> NodeSpec {
-    let (region, zone) = PLACES[(number - 1) % PLACES.len()];
+    let (region, zone) = place(number);
     let labels = [("topology.kubernetes.io/region", region), ("topology.kubernetes.io/zone", zone)];
     NodeSpec {
         name: format!("{member}-node1"),

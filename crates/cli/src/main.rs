@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod certificates;
 mod control;
+mod greeting;
 mod kubeconfig;
 mod locals;
 mod places;
@@ -27,6 +28,8 @@ struct Arguments {
 enum Command {
     /// Start a control plane on this machine: one process, no Docker, no etcd, no cluster.
     Up(up::Arguments),
+    /// Print a kubeconfig for the control plane or for one local cluster.
+    Kubeconfig(kubeconfig::Arguments),
     /// Play scenario files on a whole control plane inside this process, or on a live one.
     Test(test::Arguments),
 }
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         .init();
     let result = match Arguments::parse().command {
         Command::Up(arguments) => up::run(&arguments),
+        Command::Kubeconfig(arguments) => kubeconfig::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
     };
     match result {

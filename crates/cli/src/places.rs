@@ -9,8 +9,15 @@ use anyhow::{Context as _, Result};
 
 use crate::Hint;
 
-/// The data directory when none is named: under the user's data home.
-pub fn default_data_dir() -> Result<PathBuf> {
+/// The data directory that is named or, when none is, the one under the user's data home.
+pub fn data_dir(named: Option<&Path>) -> Result<PathBuf> {
+    match named {
+        Some(directory) => std::path::absolute(directory).context("find the data directory"),
+        None => default_data_dir(),
+    }
+}
+
+fn default_data_dir() -> Result<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
     let hint = || Hint("name a directory with --data-dir, or use --ephemeral".to_owned());

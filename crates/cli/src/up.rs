@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use apiserver::{ApiServer, Config, Frontend};
-use controllers::gates::Switches;
+use controllers::gates::{self, Switches};
 use store::{Options, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Certificates;
-use crate::kubeconfig::kubeconfig;
+use crate::greeting::Greeting;
+use crate::kubeconfig::{CONTROL, kubeconfig};
 use crate::locals::{Local, Setting};
 use crate::{Hint, control, places};
 
@@ -30,9 +31,12 @@ pub struct Arguments {
     /// The port on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 6500)]
     port: u16,
-    /// Also start the controllers and so many local clusters, member1 and so on, and join them
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=20))]
+    /// How many local clusters to start and join: member1 and so on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=20))]
     members: u8,
+    /// Switches by Karmada's names: StaticPolicy=true,Failover=false
+    #[arg(long, value_name = "GATES", default_value = "", value_parser = gates::parse, hide_default_value = true)]
+    feature_gates: Switches,
     /// How many seconds a watch that was interrupted can go on where it was
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     history_seconds: u32,
@@ -51,24 +55,25 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let listener = listen(arguments.port).await?;
     let address = listener.local_addr().context("read the port")?;
     let (store, certificates) = open(arguments, &data_dir)?;
-    let switches = Switches::default();
+    let switches = arguments.feature_gates;
     let server = start_server(store.clone(), &certificates, &switches).await?;
     let history = Duration::from_secs(arguments.history_seconds.into());
     let chores = server.start_housekeeping_with_history(history);
     let frontend = Frontend::new(certificates.credentials()?)?;
     let stop = CancellationToken::new();
-    let locals = start_locals(arguments, &data_dir, &certificates, &stop).await?;
-    let controllers = match locals.is_empty() {
-        true => None,
-        false => Some(control::run(&server, &locals, switches).await?),
-    };
     let file = data_dir.join("kubeconfig");
+    let setting = Setting {
+        data_dir: (!arguments.ephemeral).then_some(data_dir.as_path()),
+        kubeconfig: &file,
+        certificates: &certificates,
+        stop: stop.clone(),
+    };
+    let locals = start_locals(arguments.members, &setting).await?;
+    let controllers = control::run(&server, &locals, switches).await?;
     places::private_file(&file, &kubeconfig(&contexts(address, &locals), &certificates))?;
-    welcome(arguments, &file, address);
+    greet(arguments, &file, address, &locals)?;
     frontend.serve(listener, server, told_to_stop()?).await;
-    if let Some(controllers) = controllers {
-        controllers.shut_down().await;
-    }
+    controllers.shut_down().await;
     stop.cancel();
     for local in locals {
         local.shut_down().await?;
@@ -84,33 +89,35 @@ async fn up(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-async fn start_locals(
-    arguments: &Arguments,
-    data_dir: &Path,
-    certificates: &Certificates,
-    stop: &CancellationToken,
-) -> Result<Vec<Local>> {
-    let setting =
-        Setting { data_dir: (!arguments.ephemeral).then_some(data_dir), certificates, stop: stop.clone() };
-    let mut locals = Vec::new();
-    for number in 1..=usize::from(arguments.members) {
-        locals.push(Local::start(number, &setting).await?);
-    }
-    Ok(locals)
+/// Says what is up and what to type next.
+fn greet(arguments: &Arguments, kubeconfig: &Path, address: SocketAddr, locals: &[Local]) -> Result<()> {
+    let members = locals.iter().map(|local| (local.name.clone(), local.zone())).collect();
+    let greeting = Greeting {
+        address,
+        kubeconfig,
+        is_kept: !arguments.ephemeral,
+        members,
+        gates: arguments.feature_gates.changed(),
+    };
+    greeting.print()
+}
+
+async fn start_locals(members: u8, setting: &Setting<'_>) -> Result<Vec<Local>> {
+    let numbers = 1..=usize::from(members);
+    futures::future::try_join_all(numbers.map(|number| Local::start(number, setting))).await
 }
 
 /// The API servers by the names of their contexts; the control plane first.
 fn contexts(address: SocketAddr, locals: &[Local]) -> Vec<(String, String)> {
-    let control = std::iter::once(("longshore".to_owned(), format!("https://{address}")));
+    let control = std::iter::once((CONTROL.to_owned(), format!("https://{address}")));
     let members = locals.iter().map(|local| (local.name.clone(), format!("https://{}", local.address)));
     control.chain(members).collect()
 }
 
 fn data_dir(arguments: &Arguments) -> Result<PathBuf> {
-    match (&arguments.data_dir, arguments.ephemeral) {
-        (Some(directory), _) => std::path::absolute(directory).context("find the data directory"),
-        (None, true) => Ok(std::env::temp_dir().join(format!("longshore-{}", std::process::id()))),
-        (None, false) => places::default_data_dir(),
+    match arguments.ephemeral {
+        true => Ok(std::env::temp_dir().join(format!("longshore-{}", std::process::id()))),
+        false => places::data_dir(arguments.data_dir.as_deref()),
     }
 }
 
@@ -167,25 +174,4 @@ fn told_to_stop() -> Result<impl Future<Output = ()>> {
             _ = terminate.recv() => {}
         }
     })
-}
-
-#[expect(clippy::print_stdout, reason = "this is what the command answers")]
-fn welcome(arguments: &Arguments, kubeconfig: &Path, address: SocketAddr) {
-    let kept = match arguments.ephemeral {
-        true => "nothing is kept when it ends".to_owned(),
-        false => format!("data in {}", kubeconfig.parent().unwrap_or(kubeconfig).display()),
-    };
-    println!("Longshore is up on https://{address} ({kept}).");
-    println!();
-    println!("  export KUBECONFIG={}", kubeconfig.display());
-    println!("  kubectl create deployment nginx --image=nginx");
-    println!("  kubectl get deployments");
-    if arguments.members > 0 {
-        println!("  kubectl get clusters");
-        println!("  kubectl --context member1 get pods");
-        println!();
-        println!("What goes where is said by a PropagationPolicy, see docs/first-policy.md.");
-    }
-    println!();
-    println!("Ctrl-C stops it.");
 }

@@ -16,7 +16,7 @@ const LABEL: &str = "churn";
 
 fn start(directory: &Path, port: &str) -> Longshore {
     let directory = directory.to_str().expect("a readable path");
-    let arguments = ["--data-dir", directory, "--port", port, "--history-seconds", "1"];
+    let arguments = ["--data-dir", directory, "--port", port, "--history-seconds=1", "--members=0"];
     Longshore::start(Path::new(BINARY), &arguments).expect("it starts on what the last one left")
 }
 

@@ -20,7 +20,7 @@ fn directory() -> TempDir {
 fn start(data: &Path) -> Longshore {
     Longshore::start(
         Path::new(BINARY),
-        &["--port=0", "--data-dir", data.to_str().expect("temporary paths are readable")],
+        &["--port=0", "--members=0", "--data-dir", data.to_str().expect("temporary paths are readable")],
     )
     .expect("it starts")
 }
@@ -161,7 +161,7 @@ fn being_told_to_end_is_no_error_either() {
 #[test]
 fn ephemeral_leaves_nothing_behind() {
     let home = directory();
-    let server = Longshore::start_in(Path::new(BINARY), &["--port=0", "--ephemeral"], home.path()).unwrap();
+    let server = Longshore::start_in(Path::new(BINARY), &["--port=0", "--members=0", "--ephemeral"], home.path()).unwrap();
     assert!(server.said()[0].contains("nothing is kept when it ends"), "{:?}", server.said());
     assert!(server.kubeconfig.starts_with(home.path()), "{:?}", server.kubeconfig);
     assert_eq!(server.interrupt(), Some(0));
@@ -235,7 +235,7 @@ async fn a_damaged_store() {
     assert_eq!(after, damaged, "what can be rescued is not touched");
 }
 
-const PATHS: [&str; 13] = [
+const PATHS: [&str; 14] = [
     "/",
     "/api",
     "/apis",
@@ -244,6 +244,7 @@ const PATHS: [&str; 13] = [
     "/apis/apps/v1/deployments",
     "/healthz",
     "/livez",
+    "/metrics",
     "/readyz?verbose",
     "/version",
     "/openapi/v2",
@@ -278,4 +279,86 @@ async fn with_a_foreign_certificate_nobody_gets_in() {
     let (home, abroad) = (directory(), directory());
     let (server, foreign) = (start(home.path()), start(abroad.path()));
     check_locked_out(&Door::with_credentials_of(&server.kubeconfig, &foreign.kubeconfig)).await;
+}
+
+#[tokio::test]
+async fn metrics_are_for_those_who_are_let_in() {
+    let home = directory();
+    let server = start(home.path());
+    let mut connection = Door::open(&server.kubeconfig).connect().await.unwrap();
+    connection.raw(Method::GET, "/version", "").await.unwrap();
+    let (status, body) = connection.raw(Method::GET, "/metrics", "").await.unwrap();
+    let text = String::from_utf8_lossy(&body);
+    assert_eq!(status, StatusCode::OK, "{text}");
+    for line in ["# TYPE workqueue_depth gauge", "# TYPE apiserver_request_total counter"] {
+        assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+    }
+    assert!(text.contains("workqueue_depth{name=\"detector\"} "), "{text}");
+    assert!(text.contains("\nlongshore_store_revision "), "{text}");
+}
+
+#[test]
+fn feature_gates_that_differ_are_told() {
+    let home = directory();
+    let data = home.path().to_str().unwrap();
+    let gates = "--feature-gates=StaticPolicy=true,Failover=true";
+    let arguments = ["--port=0", "--members=0", gates, "--data-dir", data];
+    let server = Longshore::start(Path::new(BINARY), &arguments).unwrap();
+    let told: Vec<&String> = server.said().iter().filter(|line| line.contains("gates")).collect();
+    assert_eq!(told, ["Feature gates: StaticPolicy=true."]);
+}
+
+#[test]
+fn a_feature_gate_that_nobody_knows() {
+    let output = refused(&["--feature-gates=PolicyPreemption=true"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("unknown feature gate \"PolicyPreemption\""), "{stderr}");
+    assert!(stderr.contains("PropagationPolicyPreemption, "), "{stderr}");
+}
+
+fn print_kubeconfig(arguments: &[&str]) -> Output {
+    let mut command = Command::new(BINARY);
+    command.arg("kubeconfig").args(arguments).stdin(Stdio::null()).output().expect("it runs")
+}
+
+#[tokio::test]
+async fn one_context_is_a_kubeconfig_of_its_own() {
+    let home = directory();
+    let data = home.path().join("data");
+    let data = data.to_str().unwrap();
+    let server =
+        Longshore::start(Path::new(BINARY), &["--port=0", "--members=2", "--data-dir", data]).unwrap();
+    let check = |name: Option<&str>, expected: &str| {
+        let arguments: Vec<&str> = ["--data-dir", data].into_iter().chain(name).collect();
+        let output = print_kubeconfig(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains(&format!("current-context: {expected}\n")), "{text}");
+        assert_eq!(text.matches("server: ").count(), 1, "{text}");
+        let file = home.path().join(expected);
+        std::fs::write(&file, text).unwrap();
+        Door::open(&file)
+    };
+    let control = check(None, "longshore");
+    assert_eq!(control.request(Method::GET, "/apis/cluster.karmada.io", "").await.0, StatusCode::OK);
+    let member = check(Some("member2"), "member2");
+    let (_, nodes) = member.request(Method::GET, "/api/v1/nodes", "").await;
+    assert_eq!(nodes["items"][0]["metadata"]["name"], "member2-node1");
+    let output = print_kubeconfig(&["member3", "--data-dir", data]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("\"member3\""), "{stderr}");
+    assert!(stderr.ends_with("hint: there are longshore, member1, member2\n"), "{stderr}");
+    drop(server);
+}
+
+#[test]
+fn a_kubeconfig_before_the_first_start() {
+    let home = directory();
+    let output = print_kubeconfig(&["--data-dir", home.path().to_str().unwrap()]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.starts_with("error: read "), "{stderr}");
+    assert!(stderr.contains("\nhint: start `longshore up` first"), "{stderr}");
 }

@@ -29,7 +29,7 @@ fn kills() -> usize {
 
 fn start(directory: &Path) -> (Longshore, Door) {
     let directory = directory.to_str().expect("a readable path");
-    let server = Longshore::start(Path::new(BINARY), &["--data-dir", directory, "--port", "0"])
+    let server = Longshore::start(Path::new(BINARY), &["--data-dir", directory, "--port=0", "--members=0"])
         .expect("it starts on what the last one left");
     let door = Door::open(&server.kubeconfig);
     (server, door)

@@ -1,0 +1,110 @@
+//! `/metrics`: what the server itself counts, and what whoever runs it counts besides. It does not know what
+//! the latter is; it is handed in as a function, as admission is.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Mutex, OnceLock};
+
+use http::{Method, Response, StatusCode};
+use store::Stats;
+
+use crate::body::Body;
+use crate::engine::Engine;
+
+/// Text in Prometheus' format, made when it is asked for.
+pub(crate) type Source = Box<dyn Fn() -> String + Send + Sync>;
+
+/// What is counted, and where the rest comes from.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    /// Requests by method and answer; held for moments. Both come from small sets, so it stays small.
+    requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    besides: OnceLock<Source>,
+}
+
+impl Metrics {
+    /// Counts a request that was answered.
+    pub fn count(&self, method: &Method, code: StatusCode) {
+        let mut requests = self.requests.lock().expect("no one panics while holding it");
+        *requests.entry((verb(method), code.as_u16())).or_default() += 1;
+    }
+
+    /// Takes in where the rest comes from; only the first one counts.
+    pub fn add(&self, source: Source) {
+        // A second one would be a mistake of whoever builds the server, and harms nobody.
+        let _ = self.besides.set(source);
+    }
+}
+
+impl Engine {
+    /// Everything there is to count.
+    pub fn metrics_response(&self) -> Response<Body> {
+        let mut text = self.metrics.besides.get().map(|source| source()).unwrap_or_default();
+        let requests = self.metrics.requests.lock().expect("no one panics while holding it").clone();
+        print(&mut text, &requests, &self.store.stats());
+        let mut response = Response::new(Body::full(text));
+        let media_type = http::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+        response.headers_mut().insert(http::header::CONTENT_TYPE, media_type);
+        response
+    }
+}
+
+/// Methods that nobody uses are one, so that clients cannot make the table grow.
+fn verb(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        _ => "OTHER",
+    }
+}
+
+fn print(text: &mut String, requests: &BTreeMap<(&'static str, u16), u64>, stats: &Stats) {
+    let _ = writeln!(text, "# HELP apiserver_request_total Requests that were answered, by HTTP method.");
+    let _ = writeln!(text, "# TYPE apiserver_request_total counter");
+    for ((verb, code), count) in requests {
+        let _ = writeln!(text, "apiserver_request_total{{code=\"{code}\",verb=\"{verb}\"}} {count}");
+    }
+    let families = [
+        ("longshore_store_revision", "counter", "Writes since the beginning.", stats.revision),
+        ("longshore_store_objects", "gauge", "Objects that there are.", stats.live_keys),
+        ("longshore_store_object_bytes", "gauge", "Bytes of them.", stats.live_bytes),
+        ("longshore_store_history_events", "gauge", "Events that watches can ask for.", stats.history_events),
+        ("longshore_store_history_bytes", "gauge", "Bytes of them.", stats.history_bytes),
+        ("longshore_store_log_bytes", "gauge", "Bytes of log files on disk.", stats.log_bytes),
+        ("longshore_store_snapshot_bytes", "gauge", "Bytes of the snapshot on disk.", stats.snapshot_bytes),
+        ("longshore_store_syncs_total", "counter", "How often the log was forced to disk.", stats.syncs),
+        ("longshore_store_refuses_writes", "gauge", "1 when the disk failed.", stats.refuses_writes.into()),
+    ];
+    for (name, shape, help, value) in families {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {shape}\n{name} {value}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_method_and_answer() {
+        let metrics = Metrics::default();
+        for (method, code) in [("GET", 200), ("GET", 200), ("GET", 404), ("BREW", 405), ("SIP", 405)] {
+            let method = Method::from_bytes(method.as_bytes()).expect("a method");
+            metrics.count(&method, StatusCode::from_u16(code).expect("a code"));
+        }
+        let mut text = String::new();
+        let requests = metrics.requests.lock().expect("no one panics while holding it");
+        print(&mut text, &requests, &Stats::default());
+        for line in [
+            "apiserver_request_total{code=\"200\",verb=\"GET\"} 2",
+            "apiserver_request_total{code=\"404\",verb=\"GET\"} 1",
+            "apiserver_request_total{code=\"405\",verb=\"OTHER\"} 2",
+            "longshore_store_objects 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+    }
+}
