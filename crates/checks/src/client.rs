@@ -39,7 +39,8 @@ impl Door {
     /// The server of one context, approached with the only credentials in the file.
     pub fn of_context(kubeconfig: &Path, name: &str) -> Self {
         let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig can be read");
-        let from = text.find(&format!("- name: {name}\n")).unwrap_or_else(|| panic!("{name} in the kubeconfig"));
+        let from =
+            text.find(&format!("- name: {name}\n")).unwrap_or_else(|| panic!("{name} in the kubeconfig"));
         let server = text[from..].lines().find_map(|line| line.trim().strip_prefix("server: https://"));
         Self { address: server.expect("a cluster has a server").to_owned(), ..Self::open(kubeconfig) }
     }

@@ -133,7 +133,7 @@ impl Kubectl {
 }
 
 /// The kubectl to test with, or nothing where there is none and that is acceptable.
-fn program() -> Option<PathBuf> {
+pub(crate) fn program() -> Option<PathBuf> {
     let program = std::env::var_os(PROGRAM).map_or_else(|| PathBuf::from("kubectl"), PathBuf::from);
     let found = Command::new(&program).args(["version", "--client"]).output();
     match found {

@@ -8,6 +8,7 @@ pub mod dice;
 pub mod followers;
 pub mod kubectl;
 pub mod process;
+pub mod shell;
 
 /// Set where every client must be there, so that no test is skipped unseen.
 const REQUIRE_CLIENTS: &str = "LONGSHORE_REQUIRE_CLIENTS";

@@ -39,12 +39,22 @@ impl Longshore {
 
     /// The same with a directory of its own for temporary files.
     pub fn start_in(binary: &Path, arguments: &[&str], temporary: &Path) -> Result<Self, Failed> {
+        Self::start_as(Command::new(binary).env("TMPDIR", temporary), arguments)
+    }
+
+    /// The same as a user whose home this is and who has said nothing about where data should go.
+    pub fn start_at_home(binary: &Path, arguments: &[&str], home: &Path) -> Result<Self, Failed> {
+        let mut command = Command::new(binary);
+        command.env("HOME", home).env_remove("XDG_DATA_HOME").env_remove("LONGSHORE_DATA_DIR");
+        Self::start_as(&mut command, arguments)
+    }
+
+    fn start_as(command: &mut Command, arguments: &[&str]) -> Result<Self, Failed> {
         let begun = Instant::now();
         let stderr = tempfile::tempfile().expect("there is room for a temporary file");
-        let mut child = Command::new(binary)
+        let mut child = command
             .arg("up")
             .args(arguments)
-            .env("TMPDIR", temporary)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr.try_clone().expect("a file can be shared"))

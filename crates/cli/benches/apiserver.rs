@@ -53,8 +53,8 @@ fn report(what: &str, figure: f64, unit: &str) {
 
 fn start(directory: &Path) -> (Longshore, Door) {
     let directory = directory.to_str().expect("a readable path");
-    let server =
-        Longshore::start(Path::new(BINARY), &["--data-dir", directory, "--port=0", "--members=0"]).expect("it starts");
+    let server = Longshore::start(Path::new(BINARY), &["--data-dir", directory, "--port=0", "--members=0"])
+        .expect("it starts");
     let door = Door::open(&server.kubeconfig);
     (server, door)
 }

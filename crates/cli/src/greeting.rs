@@ -78,8 +78,9 @@ impl Greeting<'_> {
     }
 
     fn next_steps(&self) -> Vec<String> {
-        let patch =
-            |spec: &str| format!("kubectl patch propagationpolicy nginx --type=merge -p '{{\"spec\":{spec}}}'");
+        let patch = |spec: &str| {
+            format!("kubectl patch propagationpolicy nginx --type=merge -p '{{\"spec\":{spec}}}'")
+        };
         let mut steps = Vec::new();
         if let [.., (second, _), (last, _)] = self.members.as_slice() {
             steps.push(patch(&format!(

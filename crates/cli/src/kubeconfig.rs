@@ -57,9 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     contexts.servers.retain(|(context, _)| context == name);
     if contexts.servers.is_empty() {
         let hint = Hint(format!("there are {}", known.join(", ")));
-        return Err(
-            anyhow::Error::new(hint).context(format!("find context {name:?} in {}", file.display()))
-        );
+        return Err(anyhow::Error::new(hint).context(format!("find context {name:?} in {}", file.display())));
     }
     std::io::stdout().write_all(contexts.text().as_bytes()).context("print")
 }

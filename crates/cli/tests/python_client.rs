@@ -27,7 +27,8 @@ fn python() -> Option<PathBuf> {
 }
 
 fn start(data: &Path, more: &[&str]) -> Longshore {
-    let arguments = [&["--port=0", "--members=0", "--data-dir", data.to_str().expect("a plain name")], more].concat();
+    let arguments =
+        [&["--port=0", "--members=0", "--data-dir", data.to_str().expect("a plain name")], more].concat();
     Longshore::start(Path::new(BINARY), &arguments).expect("it starts")
 }
 

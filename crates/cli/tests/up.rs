@@ -161,7 +161,9 @@ fn being_told_to_end_is_no_error_either() {
 #[test]
 fn ephemeral_leaves_nothing_behind() {
     let home = directory();
-    let server = Longshore::start_in(Path::new(BINARY), &["--port=0", "--members=0", "--ephemeral"], home.path()).unwrap();
+    let server =
+        Longshore::start_in(Path::new(BINARY), &["--port=0", "--members=0", "--ephemeral"], home.path())
+            .unwrap();
     assert!(server.said()[0].contains("nothing is kept when it ends"), "{:?}", server.said());
     assert!(server.kubeconfig.starts_with(home.path()), "{:?}", server.kubeconfig);
     assert_eq!(server.interrupt(), Some(0));
