@@ -96,7 +96,7 @@ async fn existing_works(ctx: &Ctx, binding: &Binding) -> Result<Vec<Work>, Error
     if binding.metadata.deletion_timestamp.is_some() {
         let template = &binding.spec.resource;
         let name = names::work_name(&template.kind, &template.name, &template.namespace);
-        let own = clusters_in_use(&binding.spec).into_iter();
+        let own = clusters_in_use(&binding.spec).into_keys().map(str::to_owned);
         keys.extend(own.map(|cluster| WorkKey { cluster, name: name.clone() }));
     }
     let mut works = Vec::new();

@@ -3,17 +3,17 @@
 //! that costs requests, never a wrong write.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use api::{ConditionStatus, Work};
 use decide::readiness::Thresholds;
 use decide::works::{Delivered, was_delivered};
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::rest::Rest;
+use crate::runtime::Watched;
 
 mod breaker;
 
@@ -59,9 +59,7 @@ pub struct Members(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     settings: Settings,
-    reach: RwLock<BTreeMap<String, Rest>>,
-    /// Told when a member becomes reachable.
-    changed: watch::Sender<()>,
+    reach: Watched<BTreeMap<String, Rest>>,
     known: Mutex<BTreeMap<String, Arc<Member>>>,
 }
 
@@ -78,31 +76,22 @@ impl Members {
 
     /// Makes a member reachable.
     pub fn insert(&self, name: &str, rest: Rest) {
-        self.0.reach.write().expect("no one panics while holding it").insert(name.to_owned(), rest);
-        self.0.changed.send_replace(());
+        self.0.reach.change(|reach| _ = reach.insert(name.to_owned(), rest));
     }
 
     /// The way to a member.
     pub fn get(&self, name: &str) -> Option<Rest> {
-        self.0.reach.read().expect("no one panics while holding it").get(name).cloned()
+        self.0.reach.look(|reach| reach.get(name).cloned())
     }
 
     /// The way to a member, as soon as there is one.
     pub async fn reachable(&self, name: &str) -> Rest {
-        let mut changed = self.0.changed.subscribe();
-        loop {
-            changed.mark_unchanged();
-            if let Some(rest) = self.get(name) {
-                return rest;
-            }
-            // The sender lives as long as this value.
-            let _ = changed.changed().await;
-        }
+        self.0.reach.until(|reach| reach.get(name).cloned()).await
     }
 
     /// The names of all of them.
     pub fn names(&self) -> Vec<String> {
-        self.0.reach.read().expect("no one panics while holding it").keys().cloned().collect()
+        self.0.reach.look(|reach| reach.keys().cloned().collect())
     }
 
     /// What is remembered of a member.

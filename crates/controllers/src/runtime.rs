@@ -12,9 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 mod queue;
 mod reflect;
+mod watched;
 
 pub use queue::{Priority, Queue, QueueStats};
 pub use reflect::{Seen, reflect};
+pub use watched::Watched;
 
 /// Failures that come again after less than this have not lasted yet.
 const WORTH_A_WARNING: Duration = Duration::from_millis(500);

@@ -10,14 +10,14 @@ use std::time::Duration;
 use api::{Binding, ObjectMeta, kinds, names};
 use decide::PolicyKey;
 use serde_json::Value;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::ctx::Ctx;
 use crate::discovery::TemplateKind;
 use crate::rest::Collection;
-use crate::runtime::{Priority, Seen, reflect, run};
+use crate::runtime::{Priority, Seen, Watched, reflect, run};
 use crate::view::{WorkKey, binding_id, binding_key, binding_of_work, template_key};
 use crate::{
     binding, binding_status, cluster, cluster_status, dependencies, detector, namespaces, policies,
@@ -64,7 +64,7 @@ struct Starter {
     stop: CancellationToken,
     tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
     /// How many first lists are still missing; nobody acts before it is none.
-    cold: Arc<watch::Sender<usize>>,
+    cold: Arc<Watched<usize>>,
     /// Kinds that are followed, and what stops that.
     known: Arc<Mutex<BTreeMap<TemplateKind, Followed>>>,
     /// Told when a definition changed.
@@ -82,7 +82,7 @@ pub fn start(ctx: Ctx) -> Controllers {
         stop: stop.clone(),
         tasks: tasks.clone(),
         // Discovery itself counts as one.
-        cold: Arc::new(watch::Sender::new(1)),
+        cold: Arc::new(Watched::new(1)),
         known: Arc::default(),
         definitions: Arc::default(),
         members: Arc::default(),
@@ -115,12 +115,12 @@ impl Starter {
         kind: (&str, &str),
         mut sink: impl FnMut(Seen) + Send + 'static,
     ) {
-        self.cold.send_modify(|cold| *cold += 1);
+        self.cold.change(|cold| *cold += 1);
         let complete = Arc::new(AtomicBool::new(false));
         let cold = self.cold.clone();
         let warmed = move |complete: &AtomicBool| {
             if !complete.swap(true, Ordering::AcqRel) {
-                cold.send_modify(|cold| *cold -= 1);
+                cold.change(|cold| *cold -= 1);
             }
         };
         let fill = (kind.0.to_owned(), kind.1.to_owned());
@@ -319,11 +319,10 @@ impl Starter {
 
     /// Waits until everything has been listed once; false if it is too late for that.
     async fn warm(&self, stop: &CancellationToken) -> bool {
-        let mut cold = self.cold.subscribe();
         tokio::select! {
             biased;
             () = stop.cancelled() => false,
-            warm = cold.wait_for(|cold| *cold == 0) => warm.is_ok(),
+            () = self.cold.until(|cold| (*cold == 0).then_some(())) => true,
         }
     }
 

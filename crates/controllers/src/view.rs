@@ -130,7 +130,8 @@ impl View {
         let needs = dependencies::noted(&binding);
         self.inner.needs.write().expect("no one panics while holding it").put(&key, needs);
         let id = binding_id(&binding.metadata).to_owned();
-        let before = Arc::make_mut(&mut self.write().bindings).insert(Arc::new(key.clone()), Arc::new(binding));
+        let before =
+            Arc::make_mut(&mut self.write().bindings).insert(Arc::new(key.clone()), Arc::new(binding));
         let old_id = before.as_ref().map(|before| binding_id(&before.metadata)).unwrap_or_default();
         let mut works = self.works_mut();
         if old_id != id && works.bindings.get(old_id) == Some(&key) {

@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use apiserver::InProcess;
 use apiserver::body::Body as Answer;
+use controllers::runtime::Watched;
 use futures::StreamExt as _;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::way::Way;
@@ -33,7 +34,7 @@ struct Inner {
     way: Way,
     dice: Mutex<u64>,
     /// Clusters that cannot be reached.
-    cut: watch::Sender<BTreeSet<String>>,
+    cut: Watched<BTreeSet<String>>,
     /// Events that were sent and have not arrived.
     under_way: AtomicUsize,
     /// Places and paths that were written.
@@ -46,7 +47,7 @@ impl Faults {
         Self(Arc::new(Inner {
             way,
             dice: Mutex::new(seed),
-            cut: watch::Sender::new(BTreeSet::new()),
+            cut: Watched::default(),
             under_way: AtomicUsize::new(0),
             written: Mutex::default(),
         }))
@@ -54,7 +55,7 @@ impl Faults {
 
     /// Cuts a place off, or ends that.
     pub fn reach(&self, place: &str, reachable: bool) {
-        self.0.cut.send_modify(|cut| {
+        self.0.cut.change(|cut| {
             match reachable {
                 true => cut.remove(place),
                 false => cut.insert(place.to_owned()),
@@ -78,6 +79,12 @@ impl Faults {
         self.0.written.lock().expect("no one panics while holding it").len()
     }
 
+    /// The record.
+    #[cfg(test)]
+    pub fn record_so_far(&self) -> Vec<(String, String)> {
+        self.0.written.lock().expect("no one panics while holding it").clone()
+    }
+
     /// A number below this one.
     pub fn below(&self, end: u64) -> u64 {
         let mut state = self.0.dice.lock().expect("no one panics while holding it");
@@ -95,7 +102,7 @@ impl Faults {
     }
 
     fn is_cut(&self, place: &str) -> bool {
-        self.0.cut.borrow().contains(place)
+        self.0.cut.look(|cut| cut.contains(place))
     }
 
     fn record(&self, place: &str, path: &str) {
@@ -161,14 +168,13 @@ impl Passage {
         let (head, body) = answer.into_parts();
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let Self { place, faults, .. } = self;
-        let mut cut = faults.0.cut.subscribe();
         tokio::spawn(async move {
             let mut frames = body.into_data_stream();
             let mut arrival = Instant::now();
             loop {
                 let next = tokio::select! {
                     biased;
-                    _ = cut.wait_for(|cut| cut.contains(&*place)) => return,
+                    () = faults.0.cut.until(|cut| cut.contains(&*place).then_some(())) => return,
                     next = frames.next() => next,
                 };
                 let Some(Ok(bytes)) = next else { return };

@@ -170,3 +170,46 @@ fn unfit(scenario: &Scenario, live: &Live, gates: &BTreeMap<String, bool>) -> Op
     let simulated_only = scenario.steps.iter().find(|step| step.is_simulated_only());
     simulated_only.map(|step| format!("{:?} can only be simulated", step.title))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STORY: &str = "
+scenario: Some templates come, move and go
+steps:
+- policy: { name: pp, select: Deployment, clusters: [member1, member2] }
+- template: { name: a, replicas: 2 }
+- template: { name: b, mounts: [ConfigMap c] }
+- policy: { name: pp, select: Deployment, clusters: [member2, member3], spec: { propagateDeps: true } }
+- template: { kind: ConfigMap, name: c, data: { key: value } }
+- delete: Deployment a
+- expect:
+    Deployment a: { runsIn: [] }
+    Deployment b: { runsIn: [member2, member3] }
+    ConfigMap c: { runsIn: [member2, member3] }
+";
+
+    fn record(way: Way, seed: u64) -> Vec<(String, String)> {
+        let scenario = Scenario::parse("story.yaml".as_ref(), STORY).expect("it is a scenario");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async {
+            let start = Simulated::start(&scenario.clusters, Switches::default(), way, seed).await;
+            let mut ground = Ground::Simulated(Box::new(start.expect("it starts")));
+            let played = Player::new(&scenario, way).play(&mut ground).await;
+            assert_eq!(played, Ok(()));
+            let Ground::Simulated(simulated) = ground else { unreachable!("it was made so above") };
+            simulated.faults().record_so_far()
+        })
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run() {
+        for way in Way::ALL {
+            let (once, again) = (record(way, 7), record(way, 7));
+            let first = once.iter().zip(&again).position(|(one, other)| one != other);
+            assert_eq!(first, None, "{way}: {:?}", first.map(|first| (&once[first], &again[first])));
+            assert_eq!(once.len(), again.len(), "{way}");
+        }
+    }
+}

@@ -45,6 +45,6 @@ pub async fn is_abandoned(ctx: &Ctx, work: &Work) -> Result<bool, Error> {
             !stays(&binding) && !binding.metadata.finalizers.iter().any(|one| one == own)
         }
         // A namesake takes over what it needs itself.
-        Some(namesake) => !clusters_in_use(&namesake.spec).contains(cluster),
+        Some(namesake) => !clusters_in_use(&namesake.spec).contains_key(cluster),
     })
 }

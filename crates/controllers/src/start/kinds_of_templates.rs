@@ -49,7 +49,7 @@ impl Starter {
                     self.leave_all_but(&found).await;
                     found.kinds.into_iter().for_each(|kind| self.follow_templates(kind));
                     if std::mem::take(&mut first) {
-                        self.cold.send_modify(|cold| *cold -= 1);
+                        self.cold.change(|cold| *cold -= 1);
                     }
                     self.look_at_what_nobody_serves().await;
                     again

@@ -1,0 +1,49 @@
+//! A value that tasks wait for. Unlike tokio's watch channel it wakes them in the order in which they came, so
+//! that a run can be repeated exactly.
+
+use std::sync::{Mutex, MutexGuard};
+
+use tokio::sync::Notify;
+
+/// A value that can be waited for.
+#[derive(Debug, Default)]
+pub struct Watched<T> {
+    value: Mutex<T>,
+    changed: Notify,
+}
+
+impl<T> Watched<T> {
+    /// Starts with this value.
+    pub fn new(value: T) -> Self {
+        Self { value: Mutex::new(value), changed: Notify::new() }
+    }
+
+    fn value(&self) -> MutexGuard<'_, T> {
+        self.value.lock().expect("no one panics while holding it")
+    }
+
+    /// Changes the value and wakes everybody who waits.
+    pub fn change(&self, change: impl FnOnce(&mut T)) {
+        change(&mut self.value());
+        self.changed.notify_waiters();
+    }
+
+    /// Looks at the value.
+    pub fn look<Answer>(&self, look: impl FnOnce(&T) -> Answer) -> Answer {
+        look(&self.value())
+    }
+
+    /// Waits until the value gives an answer.
+    pub async fn until<Answer>(&self, look: impl Fn(&T) -> Option<Answer>) -> Answer {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // Registered before looking, so that nothing is missed in between.
+            changed.as_mut().enable();
+            if let Some(answer) = self.look(&look) {
+                return answer;
+            }
+            changed.await;
+        }
+    }
+}
