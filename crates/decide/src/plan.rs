@@ -16,9 +16,11 @@ use crate::template::TemplateKey;
 use crate::world::{Answers, Change, ChangeError, World};
 
 mod difference;
+mod one_by_one;
 mod print;
 
-use difference::Worlds;
+use difference::Comparison;
+use one_by_one::one_by_one;
 
 /// What a set of changes would do; templates to which nothing happens are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -156,6 +158,15 @@ pub struct Totals {
 
 /// What would these changes do, made together? Looks only at what they touch.
 pub fn plan(world: &World, changes: &[Change], answers: Answers<'_>) -> Result<Plan, ChangeError> {
+    let (after, touched) = made(world, changes)?;
+    match one_by_one(world, after, &touched, answers) {
+        Some(plan) => Ok(plan),
+        None => between_worlds(world, changes, answers),
+    }
+}
+
+/// The same by settling both worlds as a whole, which is always right and costs twice as much.
+fn between_worlds(world: &World, changes: &[Change], answers: Answers<'_>) -> Result<Plan, ChangeError> {
     let mut before = world.clone();
     let (mut after, mut touched) = made(&before, changes)?;
     // What is not yet settled is not the changes' doing. Settling may show that they touch more.
@@ -175,8 +186,8 @@ pub fn plan(world: &World, changes: &[Change], answers: Answers<'_>) -> Result<P
     };
     let mut written = after.settle_seen(&touched, answers, &mut see);
     touched.append(&mut written);
-    let overrides_differ = before.overrides != after.overrides;
-    Ok(Worlds { before: &before, after: &after, overrides_differ, answers }.difference(&touched, reasons))
+    let comparison = Comparison { overrides_differ: before.overrides != after.overrides, answers };
+    Ok(comparison.worlds((&before, &after), &touched, reasons))
 }
 
 /// The last reason in words: most templates that one edit touches share it.

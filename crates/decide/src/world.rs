@@ -9,7 +9,6 @@ use api::interpreter::DependentObjectReference;
 use api::{Binding, Cluster, OverridePolicy};
 
 use crate::binding::Rollout;
-use crate::claim::ClaimSeen;
 use crate::claim::policies::Policies;
 use crate::claim::templates::Templates;
 use crate::dependencies::{self, attached};
@@ -22,9 +21,11 @@ use crate::template::{BindingKey, Template, TemplateKey};
 
 mod answers;
 mod change;
+mod rest;
 
 pub use answers::Answers;
 pub use change::{Change, ChangeError};
+pub(crate) use rest::Rest;
 
 /// A whole control plane at one moment.
 #[derive(Debug, Clone, Default)]
@@ -54,7 +55,12 @@ impl World {
     }
 
     /// What becomes of this template with this binding now.
-    fn look_at(&self, template: &Template, binding: Option<&Binding>, answers: Answers<'_>) -> Propagation {
+    pub(crate) fn look_at(
+        &self,
+        template: &Template,
+        binding: Option<&Binding>,
+        answers: Answers<'_>,
+    ) -> Propagation {
         let World { policies, rollouts, gates, .. } = self;
         let facts = Facts { template, binding, policies, rollouts, gates };
         let missing = |policy: &Policy| self.missing_overrides(policy);
@@ -81,9 +87,9 @@ impl World {
         let mut written = Vec::new();
         let mut dirty = Cow::Borrowed(keys);
         let mut recent = Recent::default();
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..ROUNDS_MAX {
             for key in dirty.iter() {
-                if self.settle_one(key, answers, &mut recent, see) {
+                if self.settle_one(key, answers, &mut recent, |decided| see(key, decided)) {
                     written.push(Arc::clone(key));
                 }
             }
@@ -125,76 +131,34 @@ impl World {
         policy.spec.dependent_overrides.iter().filter(exists).cloned().collect()
     }
 
-    /// Claim, binding and clusters of one template. One look is enough, but for the waiting mark, which goes
-    /// only when a look has seen that a policy acted (S3).
-    fn settle_one(
-        &mut self,
-        key: &Arc<TemplateKey>,
-        answers: Answers<'_>,
-        recent: &mut Recent,
-        see: &mut dyn FnMut(&Arc<TemplateKey>, &Propagation),
-    ) -> bool {
-        let (mut wrote, binding_key) = (false, key.binding());
-        for look in 0..LOOKS_MAX {
-            let Some(template) = self.templates.get(key) else { return wrote };
-            let existing = self.bindings.get(&binding_key);
-            let decided = self.look_at(template, existing.map(AsRef::as_ref), answers);
-            if look == 0 {
-                see(key, &decided);
-            }
-            let settled = decided.is_settled();
-            let marked = decided.template.map(|marks| template.with_marks(marks.labels, marks.annotations));
-            let waits = marked.as_ref().unwrap_or(template).is_waiting();
-            let bound = decided.binding.is_some();
-            let mut binding = decided.binding.map(Arc::new).or_else(|| existing.cloned());
-            let placed = binding.as_mut().is_some_and(|binding| self.place(binding, answers, recent));
-            wrote |= !settled || placed;
-            if let Some(binding) = binding.filter(|_| bound || placed) {
-                self.put_binding(&binding_key, binding);
-            }
-            if let Some(template) = marked {
-                self.templates.insert(template);
-            }
-            if settled || !waits {
-                break;
-            }
-        }
-        wrote
-    }
-
-    fn put_binding(&mut self, key: &BindingKey, binding: Arc<Binding>) {
-        let bindings = Arc::make_mut(&mut self.bindings);
-        match bindings.get_mut(key) {
-            Some(slot) => *slot = binding,
-            None => drop(bindings.insert(Arc::new(key.clone()), binding)),
-        }
-    }
-
-    /// A binding without a claim is frozen, so no scheduler looks at it.
-    fn place(&self, binding: &mut Arc<Binding>, answers: Answers<'_>, recent: &mut Recent) -> bool {
-        let claim = ClaimSeen::on(&binding.metadata.labels, &binding.metadata.annotations);
-        claim.is_some() && (answers.place)(binding, self, recent)
-    }
-
     /// Brings every attached binding in line with the bindings that need it.
     fn attach(&mut self, answers: Answers<'_>) -> BTreeSet<Arc<TemplateKey>> {
+        let mut written = BTreeSet::new();
+        for (key, binding) in self.attachments(answers) {
+            self.put_binding(&key.binding(), Arc::new(binding));
+            written.insert(key);
+        }
+        written
+    }
+
+    /// The attached bindings that are not as the bindings that need them want them.
+    pub(crate) fn attachments(&self, answers: Answers<'_>) -> Vec<(Arc<TemplateKey>, Binding)> {
         let mut needs = self.needs(answers);
         for template in self.bindings.values().filter(|binding| !binding.spec.required_by.is_empty()) {
             needs.entry(Arc::new(resource(template))).or_default();
         }
-        let mut written = BTreeSet::new();
+        let mut found = Vec::new();
         for (key, needed_by) in needs {
             let Some(template) = self.templates.get(&key) else { continue };
             let existing = self.bindings.get(&key.binding()).map(AsRef::as_ref);
             let needed_by: Vec<&Binding> =
-                needed_by.iter().filter_map(|by| self.bindings.get(by.as_ref())).map(AsRef::as_ref).collect();
+                needed_by.iter().filter_map(|by| self.bindings.get(by)).map(AsRef::as_ref).collect();
             let wanted = attached(template, existing, &needed_by, self.rollouts.values());
             if let Some(wanted) = wanted.filter(|wanted| Some(&wanted.binding) != existing) {
-                self.put_binding(&key.binding(), Arc::new(wanted.binding));
-                written.insert(key);
+                found.push((key, wanted.binding));
             }
         }
-        written
+        found
     }
 
     fn needs(&self, answers: Answers<'_>) -> BTreeMap<Arc<TemplateKey>, BTreeSet<Arc<BindingKey>>> {
@@ -230,8 +194,8 @@ impl World {
     }
 }
 
-/// More looks than any template needs.
-const LOOKS_MAX: usize = 8;
+/// More rounds than what needs each other takes.
+const ROUNDS_MAX: usize = 8;
 
 /// True when a binding is about this template.
 pub(crate) fn is_about(binding: &Binding, key: &TemplateKey) -> bool {

@@ -13,76 +13,96 @@ use crate::claim::{ClaimSeen, matched};
 use crate::policy::PolicyKey;
 use crate::template::{BindingKey, Template, TemplateKey};
 use crate::works;
-use crate::world::{Answers, World};
+use crate::world::{Answers, Rest, World};
 
-/// Two settled worlds.
+/// How two settled worlds are compared.
 #[derive(Clone, Copy)]
-pub(super) struct Worlds<'w> {
-    pub before: &'w World,
-    pub after: &'w World,
+pub(super) struct Comparison<'w> {
     /// Whether any override policy differs between them.
     pub overrides_differ: bool,
     pub answers: Answers<'w>,
 }
 
-impl<'w> Worlds<'w> {
-    /// Compares template by template; both lists are in the same order.
-    pub(super) fn difference(
+/// A plan in the making.
+#[derive(Default)]
+pub(super) struct Draft {
+    templates: Vec<(String, TemplatePlan)>,
+    totals: Totals,
+    /// What happened in the clusters last; it often happens again.
+    clusters: Arc<BTreeMap<String, ClusterPlan>>,
+}
+
+impl Draft {
+    /// Sorted in one go, which is cheaper than one by one.
+    pub(super) fn plan(self) -> Plan {
+        Plan { templates: self.templates.into_iter().collect(), totals: self.totals }
+    }
+
+    fn add(&mut self, plan: TemplatePlan) {
+        self.totals.add(&plan);
+        self.templates.push((id(&plan.template), plan));
+    }
+
+    fn shared(&mut self, clusters: BTreeMap<String, ClusterPlan>) -> Arc<BTreeMap<String, ClusterPlan>> {
+        if *self.clusters != clusters {
+            self.clusters = Arc::new(clusters);
+        }
+        Arc::clone(&self.clusters)
+    }
+}
+
+impl Comparison<'_> {
+    /// Compares whole worlds, template by template; both lists are in the same order.
+    pub(super) fn worlds(
         self,
+        (before, after): (&World, &World),
         touched: &BTreeSet<Arc<TemplateKey>>,
         reasons: BTreeMap<Arc<TemplateKey>, Arc<str>>,
     ) -> Plan {
-        let mut totals = Totals::default();
-        let mut templates = Vec::new();
+        let mut draft = Draft::default();
         let mut reasons = reasons.into_iter().peekable();
-        let mut latest = Arc::default();
         for key in touched {
             while reasons.next_if(|(seen, _)| seen < key).is_some() {}
             let reason = reasons.next_if(|(seen, _)| seen == key).map(|(_, reason)| reason);
-            if let Some(found) = self.template(key, reason, &mut latest) {
-                totals.add(&found);
-                templates.push((id(key), found));
-            }
+            let binding = key.binding();
+            let (was, is) = (View::of(before, key, &binding), View::of(after, key, &binding));
+            self.template(key, &was, &is, reason, &mut draft);
         }
-        Plan { templates: templates.into_iter().collect(), totals }
+        draft.plan()
     }
 
-    fn template(
+    /// Compares what two worlds say about one template.
+    pub(super) fn template(
         self,
         key: &Arc<TemplateKey>,
+        was: &View<'_>,
+        is: &View<'_>,
         reason: Option<Arc<str>>,
-        latest: &mut Arc<BTreeMap<String, ClusterPlan>>,
-    ) -> Option<TemplatePlan> {
-        let binding = key.binding();
-        let (was, is) = (View::of(self.before, key, &binding), View::of(self.after, key, &binding));
+        draft: &mut Draft,
+    ) {
         let (was_pin, is_pin) = (was.pin(), is.pin());
         let rewritten =
             match was_pin.as_ref().map(|pin| &pin.template) == is_pin.as_ref().map(|pin| &pin.template) {
                 // Another pinned version of the template changes all, other overrides change what they touch.
                 false => Rewritten::All,
-                true if self.overrides_differ => Rewritten::Only(self.overridden(&was, &is)),
+                true if self.overrides_differ => Rewritten::Only(self.overridden(was, is)),
                 true => Rewritten::Only(BTreeSet::new()),
             };
-        let clusters = clusters(&was, &is, &rewritten);
-        let claim = claim(&was, &is);
+        let clusters = clusters(was, is, &rewritten);
+        let claim = claim(was, is);
         let held = is.held(is_pin.as_ref(), self.answers);
         let news = claim.is_some()
             || !clusters.is_empty()
             || (held.is_some() && held != was.held(was_pin.as_ref(), self.answers));
-        if news && **latest != clusters {
-            *latest = Arc::new(clusters);
+        if news {
+            let clusters = draft.shared(clusters);
+            let why = reason.unwrap_or_else(|| is.words(self.answers));
+            draft.add(TemplatePlan { template: Arc::clone(key), claim, held, clusters, why });
         }
-        news.then(|| TemplatePlan {
-            template: Arc::clone(key),
-            claim,
-            held,
-            clusters: Arc::clone(latest),
-            why: reason.unwrap_or_else(|| is.words(self.answers)),
-        })
     }
 
     /// Clusters that get other manifests.
-    fn overridden(self, was: &View<'w>, is: &View<'w>) -> BTreeSet<String> {
+    fn overridden(self, was: &View<'_>, is: &View<'_>) -> BTreeSet<String> {
         let rendered = |view: &View<'_>| match (view.template, view.binding) {
             (Some(template), Some(binding)) => (self.answers.render)(template, binding, view.world),
             _ => BTreeMap::new(),
@@ -100,10 +120,12 @@ fn id(key: &TemplateKey) -> String {
 }
 
 /// What one world says about a template.
-struct View<'w> {
+pub(super) struct View<'w> {
     world: &'w World,
     template: Option<&'w Template>,
     owner: Option<ClaimSeen<'w>>,
+    /// The binding of its name, whosever it is.
+    named: Option<&'w Binding>,
     /// The binding that is about it.
     binding: Option<&'w Binding>,
 }
@@ -111,13 +133,23 @@ struct View<'w> {
 impl<'w> View<'w> {
     fn of(world: &'w World, key: &TemplateKey, binding: &BindingKey) -> View<'w> {
         let template = world.templates.get(key).map(AsRef::as_ref);
-        let own = |binding: &&Binding| crate::world::is_about(binding, key);
-        View {
-            world,
-            template,
-            owner: template.and_then(|template| ClaimSeen::on(&template.labels, &template.annotations)),
-            binding: world.bindings.get(binding).map(AsRef::as_ref).filter(own),
-        }
+        View::new(world, key, template, world.bindings.get(binding).map(AsRef::as_ref))
+    }
+
+    /// The same where the world need not have it yet.
+    pub(super) fn at(world: &'w World, key: &TemplateKey, rest: &'w Rest) -> View<'w> {
+        View::new(world, key, rest.template.as_deref(), rest.binding.as_deref())
+    }
+
+    fn new(
+        world: &'w World,
+        key: &TemplateKey,
+        template: Option<&'w Template>,
+        named: Option<&'w Binding>,
+    ) -> View<'w> {
+        let owner = template.and_then(|template| ClaimSeen::on(&template.labels, &template.annotations));
+        let binding = named.filter(|binding| crate::world::is_about(binding, key));
+        View { world, template, owner, named, binding }
     }
 
     fn pin(&self) -> Option<Pin> {
@@ -140,7 +172,7 @@ impl<'w> View<'w> {
         if pin.is_some_and(of) {
             return None;
         }
-        match self.world.look(&self.template?.key, answers)?.activation {
+        match self.world.look_at(self.template?, self.named, answers).activation {
             Activation::Hold(why) => Some(why),
             Activation::Follow(_) | Activation::Adopt => None,
         }
@@ -148,10 +180,9 @@ impl<'w> View<'w> {
 
     /// For what needed no new decision: it is gone, or it follows what it depends on.
     fn words(&self, answers: Answers<'_>) -> Arc<str> {
-        let decided = self.template.and_then(|template| self.world.look(&template.key, answers));
-        match decided {
+        match self.template {
             None => "the template is deleted".into(),
-            Some(decided) => decided.why().to_string().into(),
+            Some(template) => self.world.look_at(template, self.named, answers).why().to_string().into(),
         }
     }
 }

@@ -1,0 +1,107 @@
+//! One template at rest: its claim, its binding and its clusters as they are when nothing is left to write
+//! for it. What other templates need of it is asked elsewhere.
+
+use std::sync::Arc;
+
+use api::Binding;
+
+use super::{Answers, World};
+use crate::claim::ClaimSeen;
+use crate::placement::Recent;
+use crate::propagation::Propagation;
+use crate::template::{BindingKey, Template, TemplateKey};
+
+/// More looks than any template needs.
+const LOOKS_MAX: usize = 8;
+
+/// A template and the binding of its name, with all that is to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    /// The template; none if there is none.
+    pub template: Option<Arc<Template>>,
+    /// The binding; none if there is none.
+    pub binding: Option<Arc<Binding>>,
+    /// The template is not what the world has.
+    pub marked: bool,
+    /// The binding is not what the world has.
+    pub bound: bool,
+}
+
+impl Rest {
+    /// True when there is something to write.
+    pub fn is_news(&self) -> bool {
+        self.marked || self.bound
+    }
+}
+
+impl World {
+    /// Where one template comes to rest. One look is enough, but for the waiting mark, which goes only when a
+    /// look has seen that a policy acted (S3). Shows the first decision, which is the one that has the reasons.
+    pub(crate) fn rest(
+        &self,
+        key: &TemplateKey,
+        binding_key: &BindingKey,
+        answers: Answers<'_>,
+        recent: &mut Recent,
+        see: impl FnOnce(&Propagation),
+    ) -> Rest {
+        let mut rest = Rest { binding: self.bindings.get(binding_key).cloned(), ..Rest::default() };
+        let Some(mut template) = self.templates.get(key).cloned() else { return rest };
+        let mut see = Some(see);
+        for _ in 0..LOOKS_MAX {
+            let decided = self.look_at(&template, rest.binding.as_deref(), answers);
+            if let Some(see) = see.take() {
+                see(&decided);
+            }
+            let settled = decided.is_settled();
+            if let Some(marks) = decided.template {
+                template = Arc::new(template.with_marks(marks.labels, marks.annotations));
+                rest.marked = true;
+            }
+            if let Some(binding) = decided.binding {
+                rest.binding = Some(Arc::new(binding));
+                rest.bound = true;
+            }
+            rest.bound |= rest.binding.as_mut().is_some_and(|binding| self.place(binding, answers, recent));
+            if settled || !template.is_waiting() {
+                break;
+            }
+        }
+        rest.template = Some(template);
+        rest
+    }
+
+    /// Brings one template to rest; true when something was written.
+    pub(super) fn settle_one(
+        &mut self,
+        key: &TemplateKey,
+        answers: Answers<'_>,
+        recent: &mut Recent,
+        see: impl FnOnce(&Propagation),
+    ) -> bool {
+        let binding_key = key.binding();
+        let rest = self.rest(key, &binding_key, answers, recent, see);
+        let wrote = rest.is_news();
+        if let Some(template) = rest.template.filter(|_| rest.marked) {
+            self.templates.insert(template);
+        }
+        if let Some(binding) = rest.binding.filter(|_| rest.bound) {
+            self.put_binding(&binding_key, binding);
+        }
+        wrote
+    }
+
+    pub(crate) fn put_binding(&mut self, key: &BindingKey, binding: Arc<Binding>) {
+        let bindings = Arc::make_mut(&mut self.bindings);
+        match bindings.get_mut(key) {
+            Some(slot) => *slot = binding,
+            None => drop(bindings.insert(Arc::new(key.clone()), binding)),
+        }
+    }
+
+    /// A binding without a claim is frozen, so no scheduler looks at it.
+    fn place(&self, binding: &mut Arc<Binding>, answers: Answers<'_>, recent: &mut Recent) -> bool {
+        let claim = ClaimSeen::on(&binding.metadata.labels, &binding.metadata.annotations);
+        claim.is_some() && (answers.place)(binding, self, recent)
+    }
+}
