@@ -230,3 +230,6 @@ impl Plan {
         self.templates.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,15 +2,18 @@
 //! worlds and compared while it is at hand, and nothing of it is kept. Where templates concern each other it
 //! gives up, and two whole worlds are settled instead.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::Binding;
+use serde_json::Value;
 
 use super::difference::{Comparison, Draft, View};
 use super::{Plan, Texts};
+use crate::binding::Interpretation;
 use crate::placement::Recent;
-use crate::template::TemplateKey;
+use crate::template::{Template, TemplateKey};
 use crate::world::{Answers, Rest, World};
 
 /// The plan; none when the world is not at rest yet, or when templates concern each other.
@@ -20,6 +23,8 @@ pub(super) fn one_by_one(
     touched: &BTreeSet<Arc<TemplateKey>>,
     answers: Answers<'_>,
 ) -> Option<Plan> {
+    let (interpret, last) = (answers.interpret, RefCell::new(None));
+    let answers = Answers { interpret: &|template| again(&last, template, interpret), ..answers };
     let comparison = Comparison { overrides_differ: before.overrides != after.overrides, answers };
     let (mut draft, mut texts) = (Draft::default(), Texts::default());
     let (mut recent_before, mut recent_after) = (Recent::default(), Recent::default());
@@ -42,6 +47,21 @@ pub(super) fn one_by_one(
     }
     let alone = before.attachments(answers).is_empty() && after.attachments(answers).is_empty();
     alone.then(|| draft.plan())
+}
+
+type Interpreted = (Arc<Value>, Interpretation);
+
+/// The interpretation of an object; both worlds mostly have the same one, and ask in turn.
+fn again(
+    last: &RefCell<Option<Interpreted>>,
+    template: &Template,
+    interpret: impl Fn(&Template) -> Interpretation,
+) -> Interpretation {
+    let mut last = last.borrow_mut();
+    match &*last {
+        Some((object, known)) if Arc::ptr_eq(object, &template.object) => known.clone(),
+        _ => last.insert((Arc::clone(&template.object), interpret(template))).1.clone(),
+    }
 }
 
 /// True when the binding takes others along or is taken along.

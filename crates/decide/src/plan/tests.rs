@@ -1,0 +1,119 @@
+//! Both ways to a plan lead to the same plan, wherever the short one leads to any.
+
+use api::kinds;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn put(object: Value) -> Change {
+    Change::Put(Arc::new(object))
+}
+
+fn cluster(name: &str) -> Change {
+    let kind = |group_version: &str, kind: &str| json!({"groupVersion": group_version, "resources": [{"name": "x", "kind": kind}]});
+    put(json!({
+        "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name},
+        "status": {"apiEnablements": [kind("apps/v1", "Deployment"), kind("v1", "ConfigMap"), kind("other/v1", "Deployment")]},
+    }))
+}
+
+/// Deployments of two groups share the names of their bindings, and some mount a ConfigMap.
+fn template(number: usize, version: u64) -> Value {
+    let name = format!("t{}", number % 3);
+    let metadata = json!({
+        "name": name, "namespace": "default", "uid": format!("u{number}"), "resourceVersion": version.to_string(),
+        "creationTimestamp": "2024-01-01T00:00:00Z", "labels": {"app": name},
+    });
+    let volumes = if number < 3 {
+        json!([{"name": "v", "configMap": {"name": format!("t{}", version % 3)}}])
+    } else {
+        json!([])
+    };
+    let spec = json!({"replicas": 1 + version % 3, "template": {"spec": {"volumes": volumes}}});
+    let (api_version, kind) =
+        [("apps/v1", "Deployment"), ("v1", "ConfigMap"), ("other/v1", "Deployment")][number / 3];
+    json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec})
+}
+
+fn policy(number: usize, generation: i64, clusters: usize, flags: (bool, bool)) -> Value {
+    let kind = if number == 0 { kinds::PROPAGATION_POLICY } else { kinds::CLUSTER_PROPAGATION_POLICY };
+    let namespace = if number == 0 { "default" } else { "" };
+    let clusters = [["m1"].as_slice(), &["m2"], &["m1", "m2"]][clusters];
+    let select = |api_version: &str, kind: &str| match number {
+        2 => json!({"apiVersion": api_version, "kind": kind}),
+        _ => json!({"apiVersion": api_version, "kind": kind, "name": "t1"}),
+    };
+    json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": kind.kind,
+        "metadata": {"name": format!("p{number}"), "namespace": namespace, "uid": format!("p{number}"), "generation": generation},
+        "spec": {
+            "resourceSelectors": [select("apps/v1", "Deployment"), select("other/v1", "Deployment")],
+            "activationPreference": flags.0.then_some("Lazy"), "propagateDeps": flags.1,
+            "placement": {"clusterAffinity": {"clusterNames": clusters}},
+        },
+    })
+}
+
+fn override_policy(value: &str) -> Value {
+    json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterOverridePolicy", "metadata": {"name": "o"},
+        "spec": {"overrideRules": [{"overriders": {"labelsOverrider": [{"operator": "add", "value": {"x": value}}]}}]},
+    })
+}
+
+fn changes() -> impl Strategy<Value = Change> {
+    let template = (0_usize..9, 1_u64..9);
+    let policy = (0_usize..3, 1_i64..9, 0_usize..3, any::<(bool, bool)>());
+    prop_oneof![
+        3 => template.clone().prop_map(|(number, version)| put(self::template(number, version))),
+        1 => template.prop_map(|(number, version)| {
+            let object = self::template(number, version);
+            let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).expect("a text").to_owned();
+            Change::Delete {
+                api_version: text("/apiVersion"),
+                kind: text("/kind"),
+                namespace: text("/metadata/namespace"),
+                name: text("/metadata/name"),
+            }
+        }),
+        4 => policy.prop_map(|(number, generation, clusters, flags)| put(self::policy(number, generation, clusters, flags))),
+        1 => (0_usize..3).prop_map(|number| Change::Delete {
+            api_version: "policy.karmada.io/v1alpha1".to_owned(),
+            kind: if number == 0 { "PropagationPolicy" } else { "ClusterPropagationPolicy" }.to_owned(),
+            namespace: if number == 0 { "default" } else { "" }.to_owned(),
+            name: format!("p{number}"),
+        }),
+        1 => prop::sample::select(vec!["a", "b"]).prop_map(|value| put(override_policy(value))),
+        1 => Just(cluster("m3")),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn both_ways_lead_to_the_same_plan(
+        past in prop::collection::vec((changes(), any::<bool>()), 0..12),
+        edits in prop::collection::vec(changes(), 1..3),
+        at_rest in prop::bool::weighted(0.8),
+    ) {
+        let mut world = World::default();
+        for member in ["m1", "m2"] {
+            world.apply(&cluster(member)).expect("a cluster");
+        }
+        for (change, settle) in past {
+            world.apply(&change).expect("readable");
+            if settle {
+                world.settle_all(Answers::BRAIN);
+            }
+        }
+        if at_rest {
+            world.settle_all(Answers::BRAIN);
+        }
+        let (after, touched) = made(&world, &edits).expect("readable");
+        if let Some(short) = one_by_one(&world, after, &touched, Answers::BRAIN) {
+            prop_assert_eq!(short, between_worlds(&world, &edits, Answers::BRAIN).expect("readable"));
+        }
+    }
+}
