@@ -1,7 +1,9 @@
 //! How is a cluster? Asks its health endpoint, its version, its kinds and its nodes, and writes the answers
 //! into the Cluster's status. Asked every ten seconds; a flip of Ready is believed when it lasts.
 
-use api::cluster::READY;
+use std::time::Duration;
+
+use api::cluster::{READY, SyncMode};
 use api::{Cluster, Condition, ConditionStatus, kinds};
 use decide::conditions;
 use decide::readiness::not_yet;
@@ -13,6 +15,7 @@ use crate::members::Member;
 use crate::rest::{Collection, Error, Rest};
 use crate::runtime::Next;
 
+mod agent;
 mod summary;
 
 use summary::Facts;
@@ -20,18 +23,25 @@ use summary::Facts;
 /// Condition: Works are written to the member. False while it is left alone because it does not answer.
 pub const DISPATCHING: &str = "Dispatching";
 
+/// How soon a member is asked again that nobody has tried to reach.
+const SOON: Duration = Duration::from_millis(200);
+
 /// Asks one cluster how it is.
 pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
     let path = Collection::of(&kinds::CLUSTER, "").object(name);
     let Some(cluster) = ctx.control.get::<Cluster>(&path).await? else { return Ok(Next::Wait) };
+    // An agent in the member tells how it is.
+    if cluster.spec.sync_mode == SyncMode::Pull {
+        return agent::reconcile(ctx, &cluster, &path).await;
+    }
     let start = Instant::now();
     let settings = ctx.members.settings();
     let member = ctx.members.member(name);
-    let (ready, facts) = match ctx.members.get(name) {
-        None => {
-            (not_ready("StatusCollectionFailed", "no client can be built for the cluster"), Facts::default())
-        }
-        Some(rest) => tokio::time::timeout(settings.status_patience, ask(&rest))
+    let (ready, facts) = match (ctx.members.get(name), ctx.members.why_not(name)) {
+        // Nobody has tried to find the way yet.
+        (None, None) => return Ok(Next::After(SOON)),
+        (None, Some(why)) => (not_ready("StatusCollectionFailed", &why), Facts::default()),
+        (Some(rest), _) => tokio::time::timeout(settings.status_patience, ask(&rest))
             .await
             .unwrap_or_else(|_| (not_reachable(), Facts::default())),
     };

@@ -59,6 +59,8 @@ pub struct Queues {
     pub clusters: Queue<String>,
     /// Clusters whose health is due.
     pub cluster_status: Queue<String>,
+    /// Clusters whose client may have to change.
+    pub clients: Queue<String>,
     /// Policies that may have to be let go.
     pub policies: Queue<decide::PolicyKey>,
     /// Namespaces to be sent to members.
@@ -167,6 +169,7 @@ impl Ctx {
             ("binding-status", queues.statuses.stats()),
             ("cluster", queues.clusters.stats()),
             ("cluster-status", queues.cluster_status.stats()),
+            ("clients", queues.clients.stats()),
             ("policies", queues.policies.stats()),
             ("namespaces", queues.namespaces.stats()),
             ("dependencies", queues.dependencies.stats()),

@@ -20,12 +20,15 @@ use crate::view::WorkKey;
 mod place;
 mod report;
 
+use place::Standing;
 use report::{Counted, Outcome};
 
 /// How soon a member is asked again that refused a manifest for a reason that nothing announces the end of.
 const REFUSED: Duration = Duration::from_secs(30);
 /// How soon a manifest is tried again whose namespace came while it was refused.
 const AT_ONCE: Duration = Duration::from_millis(5);
+/// How soon it is looked again whether somebody stands behind a Work.
+const UNCLEAR: Duration = Duration::from_secs(1);
 /// How soon it is looked again whether there is a client for the member.
 const NO_CLIENT: Duration = Duration::from_secs(2);
 
@@ -41,9 +44,13 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
     if work.metadata.deletion_timestamp.is_some() {
         return take_back(ctx, key, &cluster, &work, &path).await;
     }
-    if place::is_abandoned(ctx, &work).await? {
-        ctx.control.delete(&path, Some(&work.metadata.uid)).await?;
-        return Ok(Next::Wait);
+    match place::standing(ctx, &work).await? {
+        Standing::Backed => {}
+        Standing::Unclear => return Ok(Next::After(UNCLEAR)),
+        Standing::Abandoned => {
+            ctx.control.delete(&path, Some(&work.metadata.uid)).await?;
+            return Ok(Next::Wait);
+        }
     }
     // An agent in the member does the rest.
     if cluster.spec.sync_mode == SyncMode::Pull {

@@ -2,6 +2,7 @@
 
 pub mod binding;
 pub mod binding_status;
+pub mod clients;
 pub mod cluster;
 pub mod cluster_status;
 pub mod ctx;

@@ -3,7 +3,7 @@
 //! that costs requests, never a wrong write.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
 use api::{ConditionStatus, Work};
@@ -11,13 +11,16 @@ use decide::readiness::Thresholds;
 use decide::works::{Delivered, was_delivered};
 use serde_json::Value;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::rest::Rest;
 use crate::runtime::Watched;
 
 mod breaker;
+mod remote;
 
 pub use breaker::Breaker;
+pub use remote::{Unreachable, Way};
 
 /// How patient the control plane is with its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +55,16 @@ impl Default for Settings {
     }
 }
 
+/// A member that can be reached.
+#[derive(Clone)]
+struct Reached {
+    rest: Rest,
+    /// How it is reached; none if the composition root said so.
+    way: Option<Way>,
+    /// Cancelled when another takes its place.
+    replaced: CancellationToken,
+}
+
 /// The members that can be reached. Clones share everything.
 #[derive(Clone, Default)]
 pub struct Members(Arc<Inner>);
@@ -59,7 +72,9 @@ pub struct Members(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     settings: Settings,
-    reach: Watched<BTreeMap<String, Rest>>,
+    reach: Watched<BTreeMap<String, Reached>>,
+    /// Why members cannot be reached, by name.
+    lost: RwLock<BTreeMap<String, String>>,
     known: Mutex<BTreeMap<String, Arc<Member>>>,
 }
 
@@ -74,19 +89,73 @@ impl Members {
         &self.0.settings
     }
 
-    /// Makes a member reachable.
+    /// Makes a member reachable, whatever its Cluster says.
     pub fn insert(&self, name: &str, rest: Rest) {
-        self.0.reach.change(|reach| _ = reach.insert(name.to_owned(), rest));
+        self.put(name, Reached { rest, way: None, replaced: CancellationToken::new() });
+    }
+
+    /// Makes a member reachable the way that its Cluster says.
+    pub fn go(&self, name: &str, way: Way, rest: Rest) {
+        self.put(name, Reached { rest, way: Some(way), replaced: CancellationToken::new() });
+    }
+
+    fn put(&self, name: &str, reached: Reached) {
+        self.0.lost.write().expect("no one panics while holding it").remove(name);
+        let mut before = None;
+        self.0.reach.change(|reach| before = reach.insert(name.to_owned(), reached));
+        if let Some(before) = before {
+            before.replaced.cancel();
+        }
+    }
+
+    fn reached(&self, name: &str) -> Option<Reached> {
+        self.0.reach.look(|reach| reach.get(name).cloned())
+    }
+
+    /// Whether the composition root said how to reach a member.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.reached(name).is_some_and(|reached| reached.way.is_none())
+    }
+
+    /// Whether a member is reached this way already.
+    pub fn goes(&self, name: &str, way: &Way) -> bool {
+        self.reached(name).is_some_and(|reached| reached.way.as_ref() == Some(way))
+    }
+
+    /// Notes why a member cannot be reached; true when that is new.
+    pub fn lose(&self, name: &str, why: &str) -> bool {
+        self.leave(name);
+        let mut lost = self.0.lost.write().expect("no one panics while holding it");
+        lost.insert(name.to_owned(), why.to_owned()).is_none_or(|before| before != why)
+    }
+
+    /// Forgets how to reach a member that has gone, unless the composition root said it.
+    pub fn leave(&self, name: &str) {
+        if self.is_given(name) {
+            return;
+        }
+        self.0.lost.write().expect("no one panics while holding it").remove(name);
+        let mut gone = None;
+        self.0.reach.change(|reach| gone = reach.remove(name));
+        if let Some(gone) = gone {
+            gone.replaced.cancel();
+        }
     }
 
     /// The way to a member.
     pub fn get(&self, name: &str) -> Option<Rest> {
-        self.0.reach.look(|reach| reach.get(name).cloned())
+        self.reached(name).map(|reached| reached.rest)
     }
 
-    /// The way to a member, as soon as there is one.
-    pub async fn reachable(&self, name: &str) -> Rest {
-        self.0.reach.until(|reach| reach.get(name).cloned()).await
+    /// Why a member cannot be reached; none as long as nobody has tried to find the way.
+    pub fn why_not(&self, name: &str) -> Option<String> {
+        self.0.lost.read().expect("no one panics while holding it").get(name).cloned()
+    }
+
+    /// The way to a member, as soon as there is one, and what tells that there is another.
+    pub async fn reachable(&self, name: &str) -> (Rest, CancellationToken) {
+        let Reached { rest, replaced, .. } = self.0.reach.until(|reach| reach.get(name).cloned()).await;
+        (rest, replaced)
     }
 
     /// The names of all of them.
@@ -121,6 +190,8 @@ struct Memory {
     waiting: BTreeMap<String, BTreeSet<String>>,
     /// What the last answers to the question of health were, and since when.
     health: Option<(bool, Instant)>,
+    /// What was last heard of its agent, and when.
+    heard: Option<(String, Instant)>,
 }
 
 impl Member {
@@ -130,6 +201,7 @@ impl Member {
             delivered: HashMap::new(),
             waiting: BTreeMap::new(),
             health: None,
+            heard: None,
         };
         Self { settings, memory: Mutex::new(memory) }
     }
@@ -167,6 +239,19 @@ impl Member {
             Some((before, since)) if before == ready => now - since,
             _ => {
                 memory.health = Some((ready, now));
+                Duration::ZERO
+            }
+        }
+    }
+
+    /// For how long nothing else than this was heard of the member's agent.
+    pub fn heard(&self, news: &str) -> Duration {
+        let mut memory = self.memory();
+        let now = Instant::now();
+        match &memory.heard {
+            Some((before, since)) if before == news => now - *since,
+            _ => {
+                memory.heard = Some((news.to_owned(), now));
                 Duration::ZERO
             }
         }

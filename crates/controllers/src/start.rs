@@ -20,7 +20,7 @@ use crate::rest::Collection;
 use crate::runtime::{Priority, Seen, Watched, reflect, run};
 use crate::view::{WorkKey, binding_id, binding_key, binding_of_work, template_key};
 use crate::{
-    binding, binding_status, cluster, cluster_status, dependencies, detector, namespaces, policies,
+    binding, binding_status, clients, cluster, cluster_status, dependencies, detector, namespaces, policies,
     policy_status, scheduler, work_status,
 };
 
@@ -313,6 +313,7 @@ impl Starter {
                 .for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
             namespaces::look_at_all(&ctx);
             ctx.queues.clusters.add(name.clone(), Priority::User);
+            ctx.queues.clients.add(name.clone(), Priority::User);
             ctx.queues.cluster_status.add(name, Priority::User);
         });
     }
@@ -349,6 +350,7 @@ impl Starter {
         controller!(scheduler, queues.placements, 1);
         controller!(binding, queues.works, WORKERS);
         controller!(binding_status, queues.statuses, WORKERS);
+        controller!(clients, queues.clients, 1);
         controller!(cluster, queues.clusters, 1);
         controller!(cluster_status, queues.cluster_status, WORKERS);
         controller!(policies, queues.policies, 1);

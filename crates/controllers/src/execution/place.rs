@@ -1,7 +1,10 @@
 //! Where does a manifest lie in its member, and whose Work is it? Reads; writes nothing anywhere.
 
+use api::binding::SCHEDULED;
 use api::{Binding, Work, names};
 use decide::works::clusters_in_use;
+use decide::world::Answers;
+use decide::{TemplateKey, conditions};
 use serde_json::Value;
 
 use super::text;
@@ -26,25 +29,66 @@ pub async fn path(ctx: &Ctx, reach: &Reach<'_>, manifest: &Value) -> Result<Opti
     }))
 }
 
-/// Whether nobody stands behind a Work any more: it was made in the moment its binding went. Only the server's
-/// own word counts, since the view may lag behind either of them.
-pub async fn is_abandoned(ctx: &Ctx, work: &Work) -> Result<bool, Error> {
+/// Who stands behind a Work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Its binding, or nobody has to.
+    Backed,
+    /// Nobody any more: it was made in the moment its binding went.
+    Abandoned,
+    /// Nobody yet: a binding of the same name is on its way, and may take it over.
+    Unclear,
+}
+
+/// Who stands behind a Work. That nobody does is only believed when the server says so, since the view may lag
+/// behind.
+pub async fn standing(ctx: &Ctx, work: &Work) -> Result<Standing, Error> {
     let id = binding_id(&work.metadata);
-    let Some(key) = binding_of_work(&work.metadata).filter(|_| !id.is_empty()) else { return Ok(false) };
+    let Some(key) = binding_of_work(&work.metadata).filter(|_| !id.is_empty()) else {
+        return Ok(Standing::Backed);
+    };
     let stays = |binding: &Binding| {
         binding_id(&binding.metadata) == id && binding.metadata.deletion_timestamp.is_none()
     };
     if ctx.view.binding(&key).is_some_and(|binding| stays(&binding)) {
-        return Ok(false);
+        return Ok(Standing::Backed);
     }
-    let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default();
     Ok(match ctx.control.get::<Binding>(&bindings(&key).object(&key.name)).await? {
-        None => true,
+        None if is_to_be_bound(ctx, work) => Standing::Unclear,
+        None => Standing::Abandoned,
         Some(binding) if binding_id(&binding.metadata) == id => {
             let own = ctx::binding_finalizer(&binding);
-            !stays(&binding) && !binding.metadata.finalizers.iter().any(|one| one == own)
+            match stays(&binding) || binding.metadata.finalizers.iter().any(|one| one == own) {
+                true => Standing::Backed,
+                false => Standing::Abandoned,
+            }
         }
-        // A namesake takes over what it needs itself.
-        Some(namesake) => !clusters_in_use(&namesake.spec).contains_key(cluster),
+        Some(namesake) => beside(&namesake, work),
     })
+}
+
+/// Whether a template of this Work's is about to get a binding.
+fn is_to_be_bound(ctx: &Ctx, work: &Work) -> bool {
+    let world = ctx.view.world();
+    let bound = |manifest: &Value| {
+        let template = TemplateKey {
+            api_version: text(manifest, "apiVersion").to_owned(),
+            kind: text(manifest, "kind").to_owned(),
+            namespace: text(&manifest["metadata"], "namespace").to_owned(),
+            name: text(&manifest["metadata"], "name").to_owned(),
+        };
+        world.look(&template, Answers::BRAIN).is_some_and(|decided| decided.binding.is_some())
+    };
+    work.spec.workload.manifests.iter().any(bound)
+}
+
+/// What a binding of the same name makes of a Work: it takes over what it needs itself, once it knows.
+fn beside(namesake: &Binding, work: &Work) -> Standing {
+    let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default();
+    let decided = conditions::find(&namesake.status.conditions, SCHEDULED).is_some();
+    match clusters_in_use(&namesake.spec).contains_key(cluster) {
+        true => Standing::Backed,
+        false if decided || namesake.spec.placement.is_none() => Standing::Abandoned,
+        false => Standing::Unclear,
+    }
 }

@@ -8,6 +8,8 @@ use decide::TemplateKey;
 use tokio_util::sync::CancellationToken;
 
 use super::{Starter, place};
+use crate::clients;
+use crate::ctx::Ctx;
 use crate::discovery::{self, Found, TemplateKind};
 use crate::rest::Collection;
 use crate::runtime::{Priority, Seen};
@@ -82,7 +84,11 @@ impl Starter {
         let ctx = self.ctx.clone();
         let collection = Collection::new(&api_version, &plural, "");
         let names = (api_version.clone(), kind.clone());
+        let secrets = names == ("v1".to_owned(), "Secret".to_owned());
         self.follow_until(followed, collection, (&api_version, &kind), move |seen| {
+            if secrets {
+                notice_secret(&ctx, &seen);
+            }
             let touched = match seen {
                 Seen::Is(object) if discovery::is_skipped_namespace(&place(&object).0) => return,
                 Seen::Is(object) => ctx.view.put(*object),
@@ -133,4 +139,14 @@ impl Starter {
         let gone = |key: &TemplateKey| view.is_gone(&key.api_version, &key.kind);
         self.ctx.queues.look_at(templates.into_iter().filter(gone), Priority::Resync);
     }
+}
+
+/// Secrets hold the credentials of members, also in namespaces that are never propagated.
+fn notice_secret(ctx: &Ctx, seen: &Seen) {
+    let (namespace, name) = match seen {
+        Seen::Is(object) => place(object),
+        Seen::Gone(namespace, name) => (namespace.clone(), name.clone()),
+        Seen::Complete => return,
+    };
+    clients::secret_changed(ctx, &namespace, &name);
 }

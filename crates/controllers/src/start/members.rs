@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Starter, WORKERS};
 use crate::execution;
-use crate::runtime::run;
+use crate::runtime::{Priority, run};
 use crate::view::Served;
 use crate::work_status::{self, Watched};
 
@@ -46,6 +46,7 @@ impl Starter {
         }
         self.ctx.queues.execution.remove(cluster);
         self.ctx.members.forget(cluster);
+        self.ctx.queues.clients.add(cluster.to_owned(), Priority::Resync);
     }
 
     /// The workers of one member. Each member has its own, so that a slow one delays nobody else.
@@ -66,16 +67,26 @@ impl Starter {
         if !self.warm(&stop).await {
             return;
         }
-        let ready = async {
-            let rest = self.ctx.members.reachable(&watched.cluster).await;
-            (rest, self.served(&watched).await)
-        };
-        let (rest, served) = tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            ready = ready => ready,
-        };
-        work_status::follow(self.ctx.clone(), watched, rest, served, stop).await;
+        loop {
+            let ready = async {
+                let served = self.served(&watched).await;
+                (self.ctx.members.reachable(&watched.cluster).await, served)
+            };
+            let ((rest, replaced), served) = tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                ready = ready => ready,
+            };
+            // Another client means another connection, perhaps to another place; whoever replaced it looks at
+            // everything again.
+            tokio::select! {
+                biased;
+                () = replaced.cancelled() => {}
+                () = work_status::follow(self.ctx.clone(), watched.clone(), rest, served, stop.clone()) => {
+                    return;
+                }
+            }
+        }
     }
 
     async fn served(&self, watched: &Watched) -> Served {

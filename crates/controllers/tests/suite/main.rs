@@ -10,6 +10,8 @@ mod kinds;
 mod namespaces;
 mod outage;
 mod quiet;
+mod races;
+mod remote;
 mod restarts;
 mod stack;
 mod stories;

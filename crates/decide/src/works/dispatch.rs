@@ -99,7 +99,7 @@ pub fn withdraw(work: &Work, member: Option<&Value>, cluster: &Cluster) -> Withd
             None => Withdraw::Wait,
         };
     }
-    match member.filter(|member| is_managed(member)) {
+    match member.filter(|member| is_managed(member) && !is_of_another(work, member)) {
         None => Withdraw::Nothing,
         Some(member) if preserve => {
             Withdraw::Release { labels: marks(member, "labels"), annotations: marks(member, "annotations") }
@@ -111,6 +111,13 @@ pub fn withdraw(work: &Work, member: Option<&Value>, cluster: &Cluster) -> Withd
 /// True for objects that the control plane wrote.
 pub(super) fn is_managed(object: &Value) -> bool {
     text(object, &["metadata", "labels", labels::MANAGED]) == labels::TRUE
+}
+
+/// True for objects that another Work brought, which may happen where override policies change names.
+fn is_of_another(work: &Work, object: &Value) -> bool {
+    let mark = |key: &str| text(object, &["metadata", "annotations", key]).to_owned();
+    let (namespace, name) = (mark(annotations::WORK_NAMESPACE), mark(annotations::WORK_NAME));
+    !name.is_empty() && (namespace, name) != (work.metadata.namespace.clone(), work.metadata.name.clone())
 }
 
 /// The keys that the control plane put on an object.
@@ -189,6 +196,11 @@ mod tests {
                 annotations: vec!["resourcetemplate.karmada.io/uid".to_owned()],
             }
         );
+        let renamed = json!({"work.karmada.io/namespace": "karmada-es-m", "work.karmada.io/name": "another"});
+        let of_another = object(json!({"karmada.io/managed": "true"}), renamed);
+        for preserve in [false, true] {
+            assert_eq!(withdraw(&work(false, preserve), Some(&of_another), &ready), Withdraw::Nothing);
+        }
         assert_eq!(withdraw(&work(false, false), Some(&ours), &cluster("False", false)), Withdraw::Wait);
         assert_eq!(withdraw(&work(false, false), Some(&ours), &cluster("False", true)), Withdraw::Abandoned);
     }

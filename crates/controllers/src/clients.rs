@@ -1,0 +1,71 @@
+//! How is a member reached? Those that the composition root gave a client keep it; for all others one is built
+//! from what their Cluster and its Secret say, and built anew when either changes.
+
+use api::Cluster;
+use api::cluster::SyncMode;
+use k8s_openapi::api::core::v1::Secret;
+
+use crate::ctx::Ctx;
+use crate::members::{Unreachable, Way};
+use crate::rest::{Collection, Error, Rest};
+use crate::runtime::{Next, Priority};
+
+/// Brings the client of one member in line.
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
+    let Some(cluster) = ctx.view.cluster(name) else {
+        ctx.members.leave(name);
+        return Ok(Next::Wait);
+    };
+    // An agent in the member comes to us.
+    if ctx.members.is_given(name) || cluster.spec.sync_mode == SyncMode::Pull {
+        return Ok(Next::Wait);
+    }
+    let changed = match way(ctx, &cluster).await? {
+        Ok(way) if ctx.members.goes(name, &way) => false,
+        Ok(way) => match way.client().await {
+            Ok(client) => {
+                ctx.members.go(name, way, Rest::new(client));
+                true
+            }
+            Err(why) => ctx.members.lose(name, &why.to_string()),
+        },
+        Err(why) => ctx.members.lose(name, &why.to_string()),
+    };
+    if changed {
+        ctx.queues.cluster_status.add(name.to_owned(), Priority::User);
+        let works = ctx.view.works_in(name);
+        works.into_iter().for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
+    }
+    Ok(Next::Wait)
+}
+
+async fn way(ctx: &Ctx, cluster: &Cluster) -> Result<Result<Way, Unreachable>, Error> {
+    let name = &cluster.metadata.name;
+    if cluster.spec.api_endpoint.is_empty() {
+        return Ok(Err(Unreachable::NoEndpoint(name.clone())));
+    }
+    let Some(reference) = &cluster.spec.secret_ref else {
+        return Ok(Err(Unreachable::NoReference(name.clone())));
+    };
+    let path = Collection::new("v1", "secrets", &reference.namespace).object(&reference.name);
+    Ok(match ctx.control.get::<Secret>(&path).await? {
+        Some(secret) => Way::of(cluster, &secret),
+        None => Err(Unreachable::NoSecret {
+            cluster: name.clone(),
+            namespace: reference.namespace.clone(),
+            name: reference.name.clone(),
+        }),
+    })
+}
+
+/// Looks at the members whose credentials are in this Secret.
+pub fn secret_changed(ctx: &Ctx, namespace: &str, name: &str) {
+    let clusters = ctx.view.world().clusters.clone();
+    let means = |cluster: &&Cluster| {
+        let reference = cluster.spec.secret_ref.as_ref();
+        reference.is_some_and(|reference| reference.namespace == namespace && reference.name == name)
+    };
+    for cluster in clusters.iter().filter(means) {
+        ctx.queues.clients.add(cluster.metadata.name.clone(), Priority::User);
+    }
+}

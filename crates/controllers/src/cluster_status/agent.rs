@@ -1,0 +1,54 @@
+//! Is the agent of a Pull member alive? It renews a lease and writes the Cluster's status itself; when it stops,
+//! nothing that it said holds any longer. When a renewal was seen counts, not what the agent's clock says.
+
+use std::time::Duration;
+
+use api::cluster::READY;
+use api::{Cluster, Condition, ConditionStatus};
+use decide::conditions;
+use serde_json::{Value, json};
+
+use crate::ctx::Ctx;
+use crate::rest::{Collection, Error};
+use crate::runtime::Next;
+
+/// How long the agent may be silent.
+const GRACE: Duration = Duration::from_secs(40);
+/// How long it may be silent when nothing was heard of it yet.
+const STARTUP_GRACE: Duration = Duration::from_secs(60);
+/// How often it is listened for.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Listens for one member's agent.
+pub async fn reconcile(ctx: &Ctx, cluster: &Cluster, path: &str) -> Result<Next, Error> {
+    let name = &cluster.metadata.name;
+    let lease = Collection::new("coordination.k8s.io/v1", "leases", "karmada-cluster").object(name);
+    let lease = ctx.control.get::<Value>(&lease).await?.unwrap_or_default();
+    let ready = conditions::find(&cluster.status.conditions, READY);
+    // The agent is alive when either moves: its lease, or what it says.
+    let heard = format!("{} {ready:?}", lease["spec"]["renewTime"]);
+    let silence = ctx.members.member(name).heard(&heard);
+    let grace = if ready.is_none() { STARTUP_GRACE } else { GRACE };
+    if silence > grace
+        && let Some(unknown) = unknown(ready)
+    {
+        let mut conditions = cluster.status.conditions.clone();
+        conditions::set(&mut conditions, unknown, (ctx.now)());
+        let patch = json!({
+            "metadata": { "resourceVersion": cluster.metadata.resource_version },
+            "status": { "conditions": conditions },
+        });
+        ctx.control.merge(&format!("{path}/status"), &patch).await?;
+    }
+    Ok(Next::After(EVERY))
+}
+
+/// What is said of a member whose agent is silent; none if that is said already.
+fn unknown(ready: Option<&Condition>) -> Option<Condition> {
+    let (reason, message) = match ready {
+        None => ("ClusterStatusNeverUpdated", "Cluster status controller never posted cluster status."),
+        Some(ready) if ready.status == ConditionStatus::Unknown => return None,
+        Some(_) => ("ClusterStatusUnknown", "Cluster status controller stopped posting cluster status."),
+    };
+    Some(conditions::condition(READY, ConditionStatus::Unknown, reason, message))
+}
