@@ -26,7 +26,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         let world = ctx.view.world();
         let answer = rebalance(&rebalancer, |key| world.bindings.get(key).map(AsRef::as_ref), now);
         let version = |key: &BindingKey| Some(world.bindings.get(key)?.metadata.resource_version.clone());
-        let versions: Vec<Option<String>> = answer.asked.iter().map(|(key, _)| version(key)).collect();
+        let versions: Vec<Option<String>> = answer.asked.keys().map(version).collect();
         (answer, versions)
     };
     for ((binding, since), version) in asked.iter().zip(versions) {
