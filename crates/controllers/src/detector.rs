@@ -58,7 +58,11 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
         written?;
     }
     if let Some(refusal) = &propagation.refusal {
-        tell_failure(ctx, &seen, &propagation, &refusal.to_string());
+        // It stands until somebody changes something, however often it is looked at.
+        if let Some(message) = failure(&propagation, &refusal.to_string()) {
+            let about = seen.regarding.clone();
+            ctx.tell_standing(about, COMPONENT, Tone::Warning, "ApplyPolicyFailed", &message);
+        }
     }
     Ok(Next::Wait)
 }
@@ -100,21 +104,23 @@ fn tell_applied(
     let result = [("result", metrics::result(error.is_none()))];
     ctx.metrics.count("policy_apply_attempts_total", &result);
     ctx.metrics.observe_since("resource_apply_policy_duration_seconds", &result, start);
-    if let Some(error) = error {
-        return tell_failure(ctx, seen, decided, &error.to_string());
+    if let Some(message) = error.and_then(|error| failure(decided, &error.to_string())) {
+        let about = [seen.regarding.clone()];
+        return ctx.tell(about, COMPONENT, Tone::Warning, "ApplyPolicyFailed", &message);
     }
     let message = format!("Apply {} succeed", spoken(&policy.key));
-    if decide::interpret::has_replicas(&seen.regarding.api_version, &seen.regarding.kind) {
+    let (api_version, kind) = (seen.regarding.api_version.as_str(), seen.regarding.kind.as_str());
+    // A Pod is always one, which is an answer too.
+    if decide::interpret::has_replicas(api_version, kind) || (api_version, kind) == ("v1", "Pod") {
         let message = "Get replicas of resource template successfully.";
         ctx.tell([seen.regarding.clone()], COMPONENT, Tone::Normal, "GetReplicasSucceed", message);
     }
     ctx.tell([seen.regarding.clone()], COMPONENT, Tone::Normal, "ApplyPolicySucceed", &message);
 }
 
-fn tell_failure(ctx: &Ctx, seen: &SeenTemplate, decided: &Propagation, why: &str) {
-    let Some(policy) = decided.claim.policy() else { return };
-    let message = format!("Apply {} failed: {why}", spoken(&policy.key));
-    ctx.tell([seen.regarding.clone()], COMPONENT, Tone::Warning, "ApplyPolicyFailed", &message);
+/// Why a policy could not be applied, in Karmada's words; none if there is no policy.
+fn failure(decided: &Propagation, why: &str) -> Option<String> {
+    Some(format!("Apply {} failed: {why}", spoken(&decided.claim.policy()?.key)))
 }
 
 fn tell_preemption(ctx: &Ctx, seen: &SeenTemplate, decided: &Propagation, error: Option<&Error>) {

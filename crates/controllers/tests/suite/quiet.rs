@@ -6,7 +6,7 @@ use std::time::Duration;
 use controllers::rest::Collection;
 use serde_json::json;
 
-use crate::stack::{CONFIG, NGINX, Stack, config_map, deployment, namespace, nginx, policy};
+use crate::stack::{CONFIG, NGINX, Stack, condition, config_map, deployment, namespace, nginx, policy};
 
 const BOTH: [&str; 2] = ["member1", "member2"];
 
@@ -19,6 +19,7 @@ async fn full() -> Stack {
     held_and_waiting(&stack).await;
     frozen_and_refused(&stack).await;
     cluster_scoped(&stack).await;
+    of_the_same_kind_by_name(&stack).await;
     leaving(&stack).await;
     // Evictions take turns.
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -121,6 +122,29 @@ async fn cluster_scoped(stack: &Stack) {
         .await;
 }
 
+/// C5: a kind of another group with the same text, and an object whose binding would be somebody else's.
+async fn of_the_same_kind_by_name(stack: &Stack) {
+    let schema =
+        json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
+    let definition = stack
+        .create(json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": { "name": "configmaps.example.com" },
+            "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "names": { "plural": "configmaps", "kind": "ConfigMap", "listKind": "ConfigMapList" },
+                "versions": [{ "name": "v1", "served": true, "storage": true, "schema": schema }],
+            },
+        }))
+        .await;
+    let served = |one: &serde_json::Value| condition(one, "Established") == "True";
+    stack.control.until("served", &definition, served).await;
+    let selectors = json!([{ "apiVersion": "example.com/v1", "kind": "ConfigMap", "name": "held" }]);
+    stack.create(policy("twin", ("ConfigMap", ""), &BOTH, json!({ "resourceSelectors": selectors }))).await;
+    let metadata = json!({ "namespace": "default", "name": "held" });
+    stack.create(json!({ "apiVersion": "example.com/v1", "kind": "ConfigMap", "metadata": metadata })).await;
+}
+
 /// A taint by condition that evicts what is not held; what leaves waits for its replacement.
 async fn leaving(stack: &Stack) {
     let ready = json!([{ "conditionType": "Ready", "operator": "In", "statusValues": ["True"] }]);
@@ -186,6 +210,7 @@ async fn check_that_it_is_full(stack: &Stack) {
     assert_eq!(stack.members_with("/api/v1/namespaces/default/configmaps/rolled").await, [""; 0]);
     let refused = stack.told("foreign", "SyncFailed").await;
     assert_eq!(refused.len(), 1, "{refused:?}");
+    assert_eq!(stack.told("held", "ApplyPolicyFailed").await.len(), 1);
     let nowhere = stack.told("far", "ScheduleBindingFailed").await;
     assert_eq!(nowhere.len(), 1, "{nowhere:?}");
     let reader = "/apis/rbac.authorization.k8s.io/v1/clusterroles/reader";

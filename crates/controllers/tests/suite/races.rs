@@ -231,3 +231,71 @@ async fn a_stranger_in_place_of_our_object_is_not_overwritten() {
     );
     stack.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_that_is_made_for_a_template_that_has_gone_goes_too() {
+    let mut stack = applied().await;
+    stack.stop().await;
+    let ctx = blind(&stack);
+    ctx.view.put(stack.get(NGINX).await);
+    ctx.view.put(stack.get(POLICY).await);
+    let served = view::Served { plural: "deployments".to_owned(), namespaced: true };
+    ctx.view.learn("apps/v1", "Deployment", served);
+    stack.merge(BINDING, json!({ "metadata": { "finalizers": null } })).await;
+    stack.delete(NGINX).await;
+    stack.control.until_gone(BINDING).await;
+    let key = decide::TemplateKey {
+        api_version: "apps/v1".to_owned(),
+        kind: "Deployment".to_owned(),
+        namespace: "default".to_owned(),
+        name: "nginx".to_owned(),
+    };
+    controllers::detector::reconcile(&ctx, &key).await.unwrap();
+    stack.restart().await;
+    stack.control.until_gone(BINDING).await;
+    stack.until_in(NGINX, &[]).await;
+    stack.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_ends_takes_everything_along_and_one_that_ends_in_a_member_comes_back() {
+    let mut stack = Stack::new(&["member1"]).await;
+    stack.create(namespace("team", json!({}))).await;
+    let mut own = nginx();
+    own["metadata"]["namespace"] = json!("team");
+    let mut rule = policy("pp", ("Deployment", "nginx"), &["member1"], json!({}));
+    rule["metadata"]["namespace"] = json!("team");
+    stack.create(rule).await;
+    stack.create(own).await;
+    let there = "/apis/apps/v1/namespaces/team/deployments/nginx";
+    stack.until_in(there, &["member1"]).await;
+    stack.settle().await;
+    let member = stack.member("member1");
+    let first = member.get(there).await.unwrap()["metadata"]["uid"].clone();
+    member.rest.delete("/api/v1/namespaces/team", None).await.unwrap();
+    let reborn = |object: &Value| object.is_object() && object["metadata"]["uid"] != first;
+    member.until("back", there, reborn).await;
+    stack.delete("/api/v1/namespaces/team").await;
+    stack.control.until_gone("/api/v1/namespaces/team").await;
+    stack.until_in("/api/v1/namespaces/team", &[]).await;
+    stack.settle().await;
+    let works = stack.get("/apis/work.karmada.io/v1alpha1/works").await;
+    assert_eq!(works["items"], json!([]), "{works:#}");
+    stack.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_work_that_somebody_deletes_while_it_is_held_comes_back_held() {
+    let mut stack = applied().await;
+    stack.edit_policy(json!({ "suspension": { "dispatching": true } })).await;
+    stack.until_work("member1", "Dispatching", "False").await;
+    stack.settle().await;
+    stack.delete(&work_path("member1")).await;
+    stack.member("member1").until_gone(NGINX).await;
+    stack.until_work("member1", "Dispatching", "False").await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(stack.members_with(NGINX).await, ["member2"], "nothing is written while it is held (U3)");
+    stack.edit_policy(json!({ "suspension": null })).await;
+    stack.until_in(NGINX, &BOTH).await;
+    stack.stop().await;
+}

@@ -91,6 +91,26 @@ async fn end(stack: &Stack) -> BTreeMap<String, Value> {
     end
 }
 
+/// Nothing is left to chance, so that whatever is found once can be found again.
+#[tokio::test(start_paused = true)]
+async fn the_same_story_is_the_same_to_the_last_request() {
+    let mut runs = Vec::new();
+    for _ in 0..2 {
+        let mut stack = Stack::new(&["member1", "member2"]).await;
+        for step in 0..9 {
+            take(&stack, step).await;
+            stack.settle().await;
+        }
+        stack.stop().await;
+        let members = stack.members.values().map(|member| member.gate.asked());
+        runs.push((stack.control.gate.asked(), members.collect::<Vec<_>>()));
+    }
+    assert!(runs[0].0.len() > 100);
+    let differs = runs[0].0.iter().zip(&runs[1].0).position(|(one, other)| one != other);
+    assert_eq!(differs, None, "{:?}", differs.map(|place| (&runs[0].0[place], &runs[1].0[place])));
+    assert_eq!(runs[0], runs[1]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn restarts_between_steps_change_nothing() {
     let (plain, restarted) = (play(false).await, play(true).await);
