@@ -28,7 +28,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let existing = existing_works(ctx, &binding).await?;
     let answer = decide_works(ctx, &binding, &existing);
     answer.failed.values().for_each(|failed| tell::override_failed(ctx, &binding, failed));
-    let cleaned = clean_up(ctx, &answer, &existing).await;
+    let cleaned = clean_up(ctx, &binding, &answer, &existing).await;
     if let Some(error) = cleaned.as_ref().err().filter(|error| !error.is_conflict()) {
         tell::clean_up_failed(ctx, &binding, error);
     }
@@ -52,7 +52,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
 }
 
 /// Orphans go first; says whether there were any.
-async fn clean_up(ctx: &Ctx, answer: &Works, existing: &[Work]) -> Result<bool, Error> {
+async fn clean_up(ctx: &Ctx, binding: &Binding, answer: &Works, existing: &[Work]) -> Result<bool, Error> {
     let orphan = |work: &&Work| {
         let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace);
         work.metadata.deletion_timestamp.is_none()
@@ -60,6 +60,7 @@ async fn clean_up(ctx: &Ctx, answer: &Works, existing: &[Work]) -> Result<bool, 
     };
     let mut news = false;
     for work in existing.iter().filter(orphan) {
+        keep_in_word(ctx, binding, work).await?;
         delete(ctx, work).await?;
         news = true;
     }
@@ -84,9 +85,24 @@ async fn write(ctx: &Ctx, binding: &Binding, answer: &Works, existing: &[Work]) 
     failure.map_or(Ok(news), Err)
 }
 
+/// A cluster is left as the binding says now. Its Work may still say what an earlier policy wanted: whether the
+/// Works are rendered before the clusters are chosen anew is a matter of moments.
+async fn keep_in_word(ctx: &Ctx, binding: &Binding, work: &Work) -> Result<(), Error> {
+    let preserve = binding.spec.preserve_resources_on_deletion.unwrap_or(false);
+    if work.spec.preserve_resources_on_deletion.unwrap_or(false) == preserve {
+        return Ok(());
+    }
+    let patch = json!({ "spec": { "preserveResourcesOnDeletion": preserve } });
+    ctx.control.merge(&path(work), &patch).await.map(drop)
+}
+
 async fn delete(ctx: &Ctx, work: &Work) -> Result<(), Error> {
+    ctx.control.delete(&path(work), Some(&work.metadata.uid)).await
+}
+
+fn path(work: &Work) -> String {
     let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default();
-    ctx.control.delete(&ctx::works(cluster).object(&work.metadata.name), Some(&work.metadata.uid)).await
+    ctx::works(cluster).object(&work.metadata.name)
 }
 
 /// The Works of a binding as they are now: their manifests are too large to be kept twice. For one that is
