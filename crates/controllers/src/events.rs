@@ -14,6 +14,10 @@ use crate::ctx::Ctx;
 use crate::rest::{Collection, Error};
 use crate::runtime::{Next, Priority};
 
+mod allowance;
+
+pub use allowance::Allowance;
+
 /// How many Events may wait to be written.
 const PENDING_MAX: usize = 4096;
 /// The longest message that Kubernetes takes.
@@ -106,6 +110,8 @@ pub struct News {
 pub struct Events {
     /// And how often it was told; held for moments.
     pending: Arc<Mutex<BTreeMap<EventKey, (News, u64)>>>,
+    /// How much good news is still told.
+    pub allowance: Allowance,
 }
 
 impl Events {
@@ -118,11 +124,15 @@ impl Events {
         cut(&mut news.message, MESSAGE_BYTES_MAX);
         let key = key(&news);
         let mut pending = self.pending();
-        if pending.len() >= PENDING_MAX && !pending.contains_key(&key) {
+        if !pending.contains_key(&key) && (pending.len() >= PENDING_MAX || !self.may_tell(news.tone)) {
             return None;
         }
         pending.entry(key.clone()).or_insert((news, 0)).1 += times;
         Some(key)
+    }
+
+    fn may_tell(&self, tone: Tone) -> bool {
+        tone == Tone::Warning || self.allowance.take()
     }
 }
 
@@ -180,12 +190,15 @@ async fn write(ctx: &Ctx, key: &EventKey, news: &News, count: u64) -> Result<(),
     let collection = Collection::new("v1", "events", &key.namespace);
     let path = collection.object(&key.name);
     let now = Time::from((ctx.now)());
-    let Some(found) = ctx.control.get::<Value>(&path).await? else {
-        return ctx.control.create(&collection, &event(key, news, count.max(1), now)).await.map(drop);
-    };
-    if count == 0 {
+    if count == 0 && ctx.control.get::<Value>(&path).await?.is_some() {
         return Ok(());
     }
+    // Most news are new, so nobody asks before.
+    match ctx.control.create(&collection, &event(key, news, count.max(1), now)).await {
+        Err(Error::Conflict { .. }) => {}
+        created => return created.map(drop),
+    }
+    let found = ctx.control.fetch::<Value>(&path).await?;
     let patch = json!({
         "metadata": { "resourceVersion": found["metadata"]["resourceVersion"] },
         "count": found["count"].as_u64().unwrap_or(0).saturating_add(count),
@@ -257,7 +270,8 @@ mod tests {
         assert!(events.take(news("web", "a"), 1).is_some() && events.take(news("web", "a"), 1).is_some());
         assert_eq!(events.pending().values().map(|(_, count)| *count).collect::<Vec<_>>(), [2]);
         for number in 1..PENDING_MAX {
-            assert!(events.take(news("web", &number.to_string()), 1).is_some());
+            let bad = News { tone: Tone::Warning, ..news("web", &number.to_string()) };
+            assert!(events.take(bad, 1).is_some(), "only good news is limited");
         }
         assert_eq!(events.take(news("web", "one too many"), 1), None);
         assert!(events.take(news("web", "a"), 1).is_some(), "what waits already is still counted");
