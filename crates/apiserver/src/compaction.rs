@@ -8,25 +8,29 @@ use crate::engine::Engine;
 
 /// How long watches may resume unless somebody says otherwise: as long as kube-apiserver keeps in etcd.
 pub const HISTORY_KEPT: Duration = Duration::from_secs(300);
-/// The store is looked at this often within the time that is kept.
-const TICKS_KEPT: u32 = 30;
-/// More history than this goes at once, oldest first.
-const HISTORY_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// The store is looked at this often at least within the time that is kept.
+const TICKS_MIN: u32 = 30;
+/// It is looked at least this often, because a flood fills memory in moments.
+const TICK_MAX: Duration = Duration::from_secs(1);
+/// More history than this goes at once, oldest first, however young it is.
+const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 impl Engine {
     /// Compacts what is older than this until the server shuts down.
     pub async fn compact_history(self: Arc<Self>, kept: Duration) {
+        let tick = (kept / TICKS_MIN).min(TICK_MAX);
+        let ticks = kept.div_duration_f64(tick).ceil() as usize;
         let mut revisions = std::collections::VecDeque::new();
         loop {
             tokio::select! {
                 biased;
                 () = self.shutdown.cancelled() => return,
-                () = tokio::time::sleep(kept / TICKS_KEPT) => {}
+                () = tokio::time::sleep(tick) => {}
             }
             revisions.push_back(self.store.revision());
             let flooded = self.store.stats().history_bytes > HISTORY_BYTES_MAX;
-            let due = match (flooded, revisions.len() > TICKS_KEPT as usize) {
-                // Halve what is kept: the oldest half of the remembered revisions is given up.
+            let due = match (flooded, revisions.len() > ticks) {
+                // Halve what is kept: half of the remembered time is given up, the older half.
                 (true, _) => revisions.drain(..revisions.len().div_ceil(2)).next_back(),
                 (false, true) => revisions.pop_front(),
                 (false, false) => None,
