@@ -88,8 +88,33 @@ impl Longshore {
 
     /// Resident memory in bytes.
     pub fn resident_bytes(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// The most resident memory since it was started, or since [`Self::forget_peak`].
+    pub fn peak_bytes(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    /// Lets the peak of memory begin anew.
+    pub fn forget_peak(&self) {
+        // Where the kernel does not do that, the peak is that of the whole run.
+        let _ = std::fs::write(format!("/proc/{}/clear_refs", self.pid()), "5");
+    }
+
+    /// Seconds of processor time, its own and the kernel's for it.
+    pub fn processor_seconds(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        // The name in brackets may hold anything; the times are the 12th and 13th word behind it.
+        let words = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
+        let ticks: u64 = words.filter_map(|word| word.parse::<u64>().ok()).sum();
+        // Linux counts hundredths for programs, whatever the kernel's own tick is.
+        ticks as f64 / 100.0
+    }
+
+    fn memory(&self, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
         let kilobytes =
             line.and_then(|rest| rest.split_whitespace().next()).and_then(|digits| digits.parse().ok());
         kilobytes.unwrap_or(0_u64) * 1_024
@@ -101,16 +126,21 @@ impl Longshore {
     }
 
     /// Ends it as ctrl-C does and answers with its exit code.
-    pub fn interrupt(self) -> Option<i32> {
+    pub fn interrupt(mut self) -> Option<i32> {
         self.signal("-INT")
     }
 
     /// Ends it as a service manager does and answers with its exit code.
-    pub fn terminate(self) -> Option<i32> {
+    pub fn terminate(mut self) -> Option<i32> {
         self.signal("-TERM")
     }
 
-    fn signal(mut self, name: &str) -> Option<i32> {
+    /// The same for one that is replaced afterwards.
+    pub fn stop(&mut self) -> Option<i32> {
+        self.signal("-TERM")
+    }
+
+    fn signal(&mut self, name: &str) -> Option<i32> {
         let pid = self.pid().to_string();
         let sent = Command::new("kill").args([name, &pid]).status();
         sent.expect("kill is on every machine");
