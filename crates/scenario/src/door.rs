@@ -42,6 +42,12 @@ pub struct Served {
     pub listable: bool,
 }
 
+impl Served {
+    fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+}
+
 /// A way to an API server.
 pub struct Door {
     client: Client,
@@ -97,28 +103,18 @@ impl Door {
         self.change(Method::DELETE, &path, "application/json", &options).await
     }
 
-    /// Every kind that is served, in its preferred version.
+    /// Every kind that is served, each once: in its group's preferred version if it is there.
     pub async fn kinds(&self) -> Result<Vec<Served>, Trouble> {
         let groups = self.fetch("/apis").await?.unwrap_or_default();
-        let versions = groups["groups"].as_array().into_iter().flatten();
-        let versions = versions.filter_map(|group| group["preferredVersion"]["groupVersion"].as_str());
-        let mut kinds = Vec::new();
-        for api_version in std::iter::once("v1").chain(versions) {
+        let mut kinds: Vec<Served> = Vec::new();
+        for api_version in std::iter::once("v1").chain(versions(&groups)) {
             let list = self.fetch(&root(api_version)).await?.unwrap_or_default();
-            kinds.extend(list["resources"].as_array().into_iter().flatten().filter_map(|resource| {
-                let text = |key: &str| resource[key].as_str().map(str::to_owned);
-                let plural = text("name").filter(|name| !name.contains('/'))?;
-                let listable =
-                    resource["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("list")));
-                let namespaced = resource["namespaced"].as_bool().unwrap_or_default();
-                Some(Served {
-                    api_version: api_version.to_owned(),
-                    kind: text("kind")?,
-                    plural,
-                    namespaced,
-                    listable,
-                })
-            }));
+            let found = list["resources"].as_array().into_iter().flatten();
+            for served in found.filter_map(|resource| served(api_version, resource)) {
+                if !kinds.iter().any(|known| known.kind == served.kind && known.group() == served.group()) {
+                    kinds.push(served);
+                }
+            }
         }
         Ok(kinds)
     }
@@ -155,12 +151,8 @@ impl Door {
 
     async fn discover(&self, reference: &Reference) -> Result<Option<Served>, Trouble> {
         let kinds = self.kinds().await?;
-        let group = |served: &Served| match served.api_version.split_once('/') {
-            Some((group, _)) => group.to_owned(),
-            None => String::new(),
-        };
         let is = |served: &&Served| {
-            let named = reference.group.as_ref().is_none_or(|named| *named == group(served));
+            let named = reference.group.as_ref().is_none_or(|named| *named == served.group());
             served.kind == reference.kind && named
         };
         let found = kinds.iter().find(is).cloned();
@@ -207,6 +199,27 @@ impl Door {
         let body = serde_json::from_slice(&bytes).unwrap_or_default();
         Ok((code, body, warnings))
     }
+}
+
+/// The versions of all groups, the preferred one of each group first.
+fn versions(groups: &Value) -> impl Iterator<Item = &str> {
+    let groups = groups["groups"].as_array().into_iter().flatten();
+    groups.flat_map(|group| {
+        let preferred = std::iter::once(&group["preferredVersion"]);
+        let all = group["versions"].as_array().into_iter().flatten();
+        preferred.chain(all).filter_map(|version| version["groupVersion"].as_str())
+    })
+}
+
+fn served(api_version: &str, resource: &Value) -> Option<Served> {
+    let text = |key: &str| resource[key].as_str().map(str::to_owned);
+    Some(Served {
+        api_version: api_version.to_owned(),
+        kind: text("kind")?,
+        plural: text("name").filter(|name| !name.contains('/'))?,
+        namespaced: resource["namespaced"].as_bool().unwrap_or_default(),
+        listable: resource["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("list"))),
+    })
 }
 
 /// The path of a kind's objects in a namespace.

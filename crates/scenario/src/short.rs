@@ -202,10 +202,10 @@ pub struct Policy {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMany<T> {
+    /// Any number. Tried first, for an item may be anything.
+    Many(Vec<T>),
     /// A single one.
     One(T),
-    /// Any number.
-    Many(Vec<T>),
 }
 
 impl<T> OneOrMany<T> {
@@ -320,6 +320,15 @@ mod tests {
         );
         let unknown = Selector::Short("Workload web".to_owned()).manifest().expect_err("nobody knows it");
         assert!(unknown.to_string().contains("write it out"), "{unknown}");
+    }
+
+    #[test]
+    fn a_policy_selects_one_thing_or_many() {
+        let policy = json!({ "name": "pp", "select": ["Deployment web", { "kind": "Workload", "apiVersion": "x/v1" }] });
+        let policy: Policy = serde_json::from_value(policy).expect("it is a policy");
+        let manifest = policy.manifest("PropagationPolicy").expect("it is clear");
+        let kinds: Vec<_> = manifest["spec"]["resourceSelectors"].as_array().into_iter().flatten().collect();
+        assert_eq!(kinds.iter().map(|one| &one["kind"]).collect::<Vec<_>>(), ["Deployment", "Workload"]);
     }
 
     #[test]
