@@ -29,7 +29,7 @@ fn judge(
         return Ok(Vec::new());
     }
     if attributes.operation != Operation::Delete {
-        defaults(object, operation, random().to_be_bytes());
+        defaults(object, attributes.old, operation, random().to_be_bytes());
     }
     let review = Review {
         operation,

@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::Operation;
 
-/// Fills in what is missing. `random` becomes the permanent id of an object that needs one.
-pub fn defaults(object: &mut Value, operation: Operation, random: [u8; 16]) {
+/// Fills in what is missing; `old` is what is replaced. `random` becomes the permanent id of an object that needs
+/// one.
+pub fn defaults(object: &mut Value, old: Option<&Value>, operation: Operation, random: [u8; 16]) {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (group, kind) = (crate::template::group(&text("/apiVersion")).to_owned(), text("/kind"));
     let namespace = text("/metadata/namespace");
@@ -15,14 +16,14 @@ pub fn defaults(object: &mut Value, operation: Operation, random: [u8; 16]) {
     match (group.as_str(), kind.as_str()) {
         (kinds::POLICY_GROUP, "PropagationPolicy") => {
             own_namespace(object, &namespace);
-            propagation(object);
+            propagation(object, old);
             if create {
                 let id = labels::PROPAGATION_POLICY_PERMANENT_ID;
                 new_policy(object, id, finalizers::PROPAGATION_POLICY, random);
             }
         }
         (kinds::POLICY_GROUP, "ClusterPropagationPolicy") => {
-            propagation(object);
+            propagation(object, old);
             if create {
                 let id = labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID;
                 new_policy(object, id, finalizers::CLUSTER_PROPAGATION_POLICY, random);
@@ -31,9 +32,9 @@ pub fn defaults(object: &mut Value, operation: Operation, random: [u8; 16]) {
         (kinds::POLICY_GROUP, "OverridePolicy") => own_namespace(object, &namespace),
         (kinds::POLICY_GROUP, "RolloutPolicy") => {
             own_namespace(object, &namespace);
-            suspension(object);
+            suspension(object, old);
         }
-        (kinds::POLICY_GROUP, "ClusterRolloutPolicy") => suspension(object),
+        (kinds::POLICY_GROUP, "ClusterRolloutPolicy") => suspension(object, old),
         (kinds::WORK_GROUP, "ResourceBinding") if create => {
             id(object, labels::RESOURCE_BINDING_PERMANENT_ID, random, false)
         }
@@ -77,7 +78,7 @@ fn own_namespace(object: &mut Value, namespace: &str) {
     }
 }
 
-fn propagation(object: &mut Value) {
+fn propagation(object: &mut Value, old: Option<&Value>) {
     for constraint in maps(object, "/spec/placement/spreadConstraints") {
         let by_label = constraint.get("spreadByLabel").and_then(Value::as_str).unwrap_or_default();
         if by_label.is_empty() {
@@ -105,15 +106,24 @@ fn propagation(object: &mut Value) {
             application.insert("gracePeriodSeconds".to_owned(), 600.into());
         }
     }
-    suspension(object);
+    suspension(object, old);
 }
 
-/// U1: the proposal's names become the canonical ones.
-fn suspension(object: &mut Value) {
+/// U1: the proposal's names become the canonical ones. They are never stored, so whoever uses them has just
+/// written them; a canonical name that is as it was is what became of them last time, and gives way.
+fn suspension(object: &mut Value, old: Option<&Value>) {
     let Some(written) = object.pointer_mut("/spec/suspension") else { return };
     let proposals = ["suspendDispatching", "suspendDispatchingOnClusters"];
     if !proposals.iter().any(|name| written.get(name).is_some()) {
         return;
+    }
+    let before = old.and_then(|old| old.pointer("/spec/suspension"));
+    if let (Some(fields), Some(before)) = (written.as_object_mut(), before) {
+        for canonical in ["dispatching", "dispatchingOnClusters"] {
+            if fields.get(canonical) == before.get(canonical) {
+                fields.remove(canonical);
+            }
+        }
     }
     if let Ok(mut wanted) = serde_json::from_value::<Suspension>(written.clone()) {
         wanted.normalise();

@@ -31,7 +31,7 @@ fn policy(kind: &str, spec: Value) -> Value {
     for (field, value) in spec.as_object().unwrap() {
         object["spec"][field] = value.clone();
     }
-    defaults(&mut object, Operation::Create, [7; 16]);
+    defaults(&mut object, None, Operation::Create, [7; 16]);
     object
 }
 
@@ -446,9 +446,9 @@ fn defaults_are_filled_in() {
         assert_eq!(object.pointer(pointer), Some(&expected), "{pointer}");
     }
     let mut twice = object.clone();
-    defaults(&mut twice, Operation::Update, [9; 16]);
+    defaults(&mut twice, Some(&object), Operation::Update, [9; 16]);
     assert_eq!(twice, object, "filling in twice changes nothing");
-    defaults(&mut twice, Operation::Create, [9; 16]);
+    defaults(&mut twice, None, Operation::Create, [9; 16]);
     assert_ne!(twice["metadata"]["labels"], object["metadata"]["labels"], "a copy is another policy");
 }
 
@@ -463,9 +463,41 @@ proptest! {
             for written in [value.clone(), json!([value.clone()])] {
                 let mut object = policy(kind, json!({}));
                 object["spec"][&field] = written;
-                defaults(&mut object, Operation::Create, [1; 16]);
+                defaults(&mut object, None, Operation::Create, [1; 16]);
                 let _ = judge_one(&object, None, &Gates::default());
             }
         }
     }
+}
+
+#[test]
+fn u1_the_proposals_names_replace_what_they_became_before() {
+    let with = |suspension: Value| json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "RolloutPolicy", "spec": {"suspension": suspension}});
+    let check = |old: Value, written: Value, expected: Value| {
+        let (old, mut object) = (with(old), with(written));
+        defaults(&mut object, Some(&old), Operation::Update, [1; 16]);
+        assert_eq!(object["spec"]["suspension"], expected);
+    };
+    let on = |names: &[&str]| json!({"clusterNames": names});
+    check(
+        json!({"dispatchingOnClusters": on(&["a", "b"])}),
+        json!({"dispatchingOnClusters": on(&["a", "b"]), "suspendDispatchingOnClusters": on(&["b"])}),
+        json!({"dispatchingOnClusters": on(&["b"])}),
+    );
+    check(
+        json!({"dispatching": true}),
+        json!({"dispatching": true, "suspendDispatching": false}),
+        json!({"dispatching": false}),
+    );
+    check(
+        json!({"dispatching": true}),
+        json!({"dispatching": true, "suspendDispatchingOnClusters": on(&["a"])}),
+        json!({"dispatchingOnClusters": on(&["a"])}),
+    );
+    // Who changes both at once means both.
+    check(
+        json!({"dispatchingOnClusters": on(&["a"])}),
+        json!({"dispatchingOnClusters": on(&["b"]), "suspendDispatchingOnClusters": on(&["c"])}),
+        json!({"dispatchingOnClusters": on(&["b", "c"])}),
+    );
 }
