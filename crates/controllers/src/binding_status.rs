@@ -4,7 +4,6 @@
 use api::Work;
 use decide::BindingKey;
 use decide::status::status;
-use serde_json::json;
 
 use crate::ctx::{self, Ctx, bindings};
 use crate::events::{Regarding, Tone};
@@ -28,12 +27,8 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let mut binding = api::Binding::clone(&seen);
     answer.write(&mut binding, (ctx.now)());
     if binding.status != seen.status {
-        let patch = json!({
-            "metadata": { "resourceVersion": seen.metadata.resource_version },
-            "status": binding.status,
-        });
-        let path = format!("{}/status", bindings(key).object(&key.name));
-        let written = ctx.control.merge(&path, &patch).await;
+        let (path, version) = (bindings(key).object(&key.name), &seen.metadata.resource_version);
+        let written = ctx.control.write_status(&path, version, &seen.status, &binding.status).await;
         let (kind, place) = match key.namespace.as_str() {
             "" => ("ClusterResourceBinding", key.name.clone()),
             namespace => ("ResourceBinding", format!("{namespace}/{}", key.name)),
@@ -47,8 +42,8 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     if let (Some(template), Some(path)) = (template, ctx.template_path(&template_key))
         && let Some(status) = answer.of_template(&template, (ctx.now)())
     {
-        let patch = json!({ "metadata": { "resourceVersion": template.resource_version }, "status": status });
-        let written = ctx.control.merge(&format!("{path}/status"), &patch).await;
+        let before = &template.object["status"];
+        let written = ctx.control.write_status(&path, &template.resource_version, before, &status).await;
         let message = "Update Resource with AggregatedStatus successfully.";
         tell(ctx, Regarding::from(&*template), message, written.as_ref().err());
         written?;

@@ -7,7 +7,7 @@ use api::cluster::{READY, SyncMode};
 use api::{Cluster, Condition, ConditionStatus, kinds};
 use decide::conditions;
 use decide::readiness::not_yet;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::ctx::Ctx;
@@ -56,11 +56,8 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
     }
     facts.write(&mut next, (ctx.now)());
     if next.status != cluster.status {
-        let patch = json!({
-            "metadata": { "resourceVersion": cluster.metadata.resource_version },
-            "status": next.status,
-        });
-        ctx.control.merge(&format!("{path}/status"), &patch).await?;
+        let version = &cluster.metadata.resource_version;
+        ctx.control.write_status(&path, version, &cluster.status, &next.status).await?;
     }
     let labels = [("member_cluster", name)];
     ctx.metrics.observe_since("cluster_sync_status_duration_seconds", &labels, start);

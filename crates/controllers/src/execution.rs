@@ -65,11 +65,8 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
         report::report(&mut next, &visit.outcomes, (ctx.now)());
     }
     if next.status != work.status {
-        let patch = json!({
-            "metadata": { "resourceVersion": work.metadata.resource_version },
-            "status": next.status,
-        });
-        ctx.control.merge(&format!("{path}/status"), &patch).await?;
+        let version = &work.metadata.resource_version;
+        ctx.control.write_status(&path, version, &work.status, &next.status).await?;
     }
     report::tell_changes(ctx, &work, &next);
     Ok(visit.next)

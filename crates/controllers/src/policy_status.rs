@@ -10,7 +10,6 @@ use api::{PolicyStatus, PropagationPolicy, kinds};
 use decide::claim::claim_on;
 use decide::policy_status::standing;
 use decide::{PolicyKey, Template, TemplateKey, World};
-use serde_json::json;
 
 use crate::ctx::Ctx;
 use crate::rest::{Collection, Error};
@@ -133,8 +132,7 @@ pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Next, Error> {
     };
     if status != found.status {
         let version = &found.metadata.resource_version;
-        let patch = json!({ "metadata": { "resourceVersion": version }, "status": status });
-        ctx.control.merge(&format!("{path}/status"), &patch).await?;
+        ctx.control.write_status(&path, version, &found.status, &status).await?;
     }
     Ok(Next::Wait)
 }

@@ -34,8 +34,8 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
     }
     let metadata = &rebalancer.metadata;
     if status != rebalancer.status {
-        let patch = json!({ "metadata": { "resourceVersion": metadata.resource_version }, "status": status });
-        ctx.control.merge(&format!("{path}/status"), &patch).await?;
+        let version = &metadata.resource_version;
+        ctx.control.write_status(&path, version, &rebalancer.status, &status).await?;
     }
     let Some(goes_at) = goes_at else { return Ok(Next::Wait) };
     let left = Duration::try_from(goes_at.timestamp().duration_since(now)).unwrap_or_default();

@@ -9,6 +9,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+mod difference;
+
+use difference::difference;
+
 /// The field manager of every write that Longshore makes.
 pub const MANAGER: &str = "longshore";
 
@@ -161,6 +165,23 @@ impl Rest {
     pub async fn merge(&self, path: &str, patch: &Value) -> Result<Value, Error> {
         let path = format!("{path}?fieldManager={MANAGER}");
         self.send(Method::PATCH, &path, "application/merge-patch+json", Some(patch)).await
+    }
+
+    /// Makes the status of an object, whose state of this version was seen, be `after`.
+    pub async fn write_status(
+        &self,
+        path: &str,
+        version: &str,
+        before: &impl Serialize,
+        after: &impl Serialize,
+    ) -> Result<Value, Error> {
+        let before = serde_json::to_value(before).expect("our objects always serialise");
+        let after = serde_json::to_value(after).expect("our objects always serialise");
+        let patch = json!({
+            "metadata": { "resourceVersion": version },
+            "status": difference(&before, &after),
+        });
+        self.merge(&format!("{path}/status"), &patch).await
     }
 
     /// Server-side apply.

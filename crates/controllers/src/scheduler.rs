@@ -93,12 +93,9 @@ async fn write_status(
             return Ok(false);
         }
         let metadata = &binding.metadata;
-        let patch = json!({
-            "metadata": { "resourceVersion": metadata.resource_version },
-            "status": binding.status,
-        });
+        let version = &metadata.resource_version;
         tries += 1;
-        let error = match ctx.control.merge(&format!("{path}/status"), &patch).await {
+        let error = match ctx.control.write_status(path, version, &before, &binding.status).await {
             Ok(_) => return Ok(true),
             Err(error) if error.is_conflict() && tries < STATUS_TRIES => error,
             Err(error) => return Err(error),
