@@ -34,13 +34,25 @@ enum Command {
     Test(test::Arguments),
 }
 
+impl Command {
+    /// What is logged when nobody asks for more or less.
+    fn usual_log(&self) -> &'static str {
+        match self {
+            // Controllers complain of the failures that scenarios make.
+            Command::Test(_) => "error",
+            Command::Up(_) | Command::Kubeconfig(_) => "warn",
+        }
+    }
+}
+
 fn main() -> ExitCode {
+    let command = Arguments::parse().command;
     let filter = tracing_subscriber::EnvFilter::try_from_env("LONGSHORE_LOG");
     tracing_subscriber::fmt()
-        .with_env_filter(filter.unwrap_or_else(|_| "warn".into()))
+        .with_env_filter(filter.unwrap_or_else(|_| command.usual_log().into()))
         .with_writer(std::io::stderr)
         .init();
-    let result = match Arguments::parse().command {
+    let result = match command {
         Command::Up(arguments) => up::run(&arguments),
         Command::Kubeconfig(arguments) => kubeconfig::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),

@@ -1,0 +1,110 @@
+//! The scenario files: every one passes in every way, every rule and every case of the proposals has one, and
+//! a scenario that fails says where, what and why.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use scenario::Scenario;
+
+fn scenarios() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+fn longshore(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_longshore")).arg("test").args(arguments).output().expect("it starts")
+}
+
+fn read_all() -> Vec<Scenario> {
+    let paths = scenario::find(&[scenarios()]).expect("there are scenarios");
+    paths.iter().map(|path| Scenario::read(path).unwrap_or_else(|error| panic!("{error}"))).collect()
+}
+
+#[test]
+fn every_scenario_passes_in_every_way() {
+    let output = longshore(&[scenarios().to_str().expect("the path is text")]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.contains(&format!("{} passed, 0 failed", 4 * read_all().len())), "{last}");
+}
+
+#[test]
+fn every_rule_has_a_scenario() {
+    let shown: BTreeSet<String> = read_all().into_iter().flat_map(|scenario| scenario.rules).collect();
+    let rules = [("R", 3), ("L", 6), ("S", 6), ("P", 6), ("B", 5), ("U", 8), ("C", 8)];
+    let all =
+        rules.iter().flat_map(|(letter, count)| (1..=*count).map(move |rule| format!("{letter}{rule}")));
+    let missing: Vec<String> = all.filter(|rule| !shown.contains(rule)).collect();
+    assert!(missing.is_empty(), "no scenario shows {missing:?}");
+}
+
+fn file(directory: &tempfile::TempDir, text: &str) -> String {
+    let path = directory.path().join("story.yaml");
+    std::fs::write(&path, text).expect("it can be written");
+    path.to_str().expect("the path is text").to_owned()
+}
+
+#[test]
+fn a_scenario_that_fails_says_where_and_why() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let story = file(
+        &directory,
+        "
+scenario: A policy that does not match
+steps:
+- policy: { name: pp, select: Deployment web, clusters: [member1] }
+- template: nginx
+- say: It runs all the same
+  expect:
+    Deployment nginx: { claimedBy: PropagationPolicy pp, runsIn: [member1] }
+",
+    );
+    let output = longshore(&[&story, "--ways", "plain", "--seed", "7"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1));
+    for part in [
+        "A policy that does not match",
+        "step 3: It runs all the same",
+        "Deployment nginx: is claimed by nobody, not by PropagationPolicy default/pp",
+        "Deployment nginx: runs in nowhere, not member1",
+        "why: Deployment default/nginx: no policy matches it",
+        "--ways plain --seed 7",
+        "1 scenarios: 0 passed, 1 failed",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in\n{said}");
+    }
+}
+
+#[track_caller]
+fn unreadable(text: &str, part: &str) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = longshore(&[&file(&directory, text)]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("story.yaml") && said.contains(part), "{part:?} is not in {said}");
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    unreadable("steps: []", "scenario");
+    unreadable("scenario: x\nsteps:\n- {}", "step 1: a step needs a verb");
+    unreadable(
+        "scenario: x\nsteps:\n- { touch: Deployment a, delete: Deployment a }",
+        "step 1: a step has one verb",
+    );
+    unreadable("scenario: x\nsteps:\n- touch: nginx", "names no object");
+    unreadable("scenario: x\nsteps:\n- tuoch: Deployment nginx", "tuoch");
+    unreadable("scenario: x\nsteps:\n- edit: Deployment nginx", "say which fields with `set`");
+    unreadable("scenario: x\nsteps:\n- wait: soon", "is no time");
+    unreadable("scenario: x\nsteps:\n- expect: { Deployment nginx: { runIn: [] } }", "runIn");
+    unreadable("scenario: x\nsteps:\n- apply: { kind: Deployment }", "lacks apiVersion");
+    unreadable("scenario: x\nsteps:\n- policy: { name: a, select: Workload b }", "does not know Workload");
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let output = longshore(&["/nowhere/at/all.yaml"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("/nowhere/at/all.yaml") && !output.status.success(), "{said}");
+}
