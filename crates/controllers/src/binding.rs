@@ -157,8 +157,10 @@ pub(crate) async fn write_work(
         Err(error) if error.is_conflict() => error,
         created => return created.map(|_| true),
     };
-    // Left by a binding or a namespace of the same name that is no more: it is taken over, not taken away.
-    match ctx.control.get::<Work>(&path).await?.filter(|found| is_of_the_same(found, work)) {
+    // Left by a binding or a namespace of the same name that is no more, or made for a namespace that a policy
+    // has claimed since: it is taken over, not taken away.
+    let may = |found: &Work| is_of_the_same(found, work) || is_a_namespaces(found);
+    match ctx.control.get::<Work>(&path).await?.filter(may) {
         Some(found) => replace(ctx, &path, &found, work).await,
         None => Err(refused),
     }
@@ -177,6 +179,12 @@ fn is_of_the_same(one: &Work, other: &Work) -> bool {
         (marks.map(|mark| work.metadata.annotation(mark).to_owned()), owners)
     };
     owner(one) == owner(other)
+}
+
+/// Whether no binding stands behind a Work but a namespace, which goes to every member by itself.
+fn is_a_namespaces(work: &Work) -> bool {
+    binding_id(&work.metadata).is_empty()
+        && work.metadata.owner_references.iter().any(|owner| owner.kind == "Namespace")
 }
 
 async fn replace(ctx: &Ctx, path: &str, found: &Work, work: &Work) -> Result<bool, Error> {

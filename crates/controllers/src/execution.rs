@@ -39,10 +39,13 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
         ctx.members.member(&key.cluster).forget(&key.name);
         return Ok(Next::Wait);
     };
+    let clusters = ctx.view.world().clusters.clone();
     // A cluster that comes brings its Works here again.
-    let Some(cluster) = ctx.view.cluster(&key.cluster) else { return Ok(Next::Wait) };
+    let Some(cluster) = clusters.iter().find(|cluster| cluster.metadata.name == key.cluster) else {
+        return Ok(Next::Wait);
+    };
     if work.metadata.deletion_timestamp.is_some() {
-        return take_back(ctx, key, &cluster, &work, &path).await;
+        return take_back(ctx, key, cluster, &work, &path).await;
     }
     match place::standing(ctx, &work).await? {
         Standing::Backed => {}
@@ -59,7 +62,7 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
     let mut next = work.clone();
     conditions::set(&mut next.status.conditions, dispatching(&work), (ctx.now)());
     let start = Instant::now();
-    let visit = visit(ctx, key, &cluster, &work).await?;
+    let visit = visit(ctx, key, cluster, &work).await?;
     report::tell_written(ctx, &work, &visit.outcomes, start);
     if !visit.outcomes.is_empty() {
         report::report(&mut next, &visit.outcomes, (ctx.now)());

@@ -124,7 +124,7 @@ impl Members {
 
     /// Notes why a member cannot be reached; true when that is new.
     pub fn lose(&self, name: &str, why: &str) -> bool {
-        self.leave(name);
+        self.drop_client(name);
         let mut lost = self.0.lost.write().expect("no one panics while holding it");
         lost.insert(name.to_owned(), why.to_owned()).is_none_or(|before| before != why)
     }
@@ -135,6 +135,10 @@ impl Members {
             return;
         }
         self.0.lost.write().expect("no one panics while holding it").remove(name);
+        self.drop_client(name);
+    }
+
+    fn drop_client(&self, name: &str) {
         let mut gone = None;
         self.0.reach.change(|reach| gone = reach.remove(name));
         if let Some(gone) = gone {

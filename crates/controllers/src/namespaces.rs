@@ -9,6 +9,7 @@ use crate::binding::write_work;
 use crate::ctx::{self, Ctx};
 use crate::rest::Error;
 use crate::runtime::{Next, Priority};
+use crate::view::WorkKey;
 
 /// The key of a namespace as a template.
 pub fn template_key(name: &str) -> TemplateKey {
@@ -18,6 +19,12 @@ pub fn template_key(name: &str) -> TemplateKey {
         namespace: String::new(),
         name: name.to_owned(),
     }
+}
+
+/// The namespace that a Work may be for, by its name alone.
+pub fn named_by(work: &WorkKey) -> Option<&str> {
+    let (namespace, _) = work.name.rsplit_once('-')?;
+    (names::work_name("Namespace", namespace, "") == work.name).then_some(namespace)
 }
 
 /// Looks at all namespaces again.

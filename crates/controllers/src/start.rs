@@ -258,11 +258,12 @@ impl Starter {
             Seen::Gone(namespace, name) => {
                 let Some(cluster) = names::cluster_of_execution_namespace(&namespace) else { return };
                 let key = WorkKey { cluster: cluster.to_owned(), name };
-                match ctx.view.binding_of(&key) {
-                    Some(binding) => ctx.queues.look_at_binding(&binding, Priority::User),
-                    // It may have been a namespace's, which nothing else brings back.
-                    None if ctx.view.is_unbound(&key) => namespaces::look_at_all(&ctx),
-                    None => {}
+                if let Some(binding) = ctx.view.binding_of(&key) {
+                    ctx.queues.look_at_binding(&binding, Priority::User);
+                }
+                // A namespace's is brought back by nothing else.
+                if let Some(namespace) = namespaces::named_by(&key) {
+                    ctx.queues.namespaces.add(namespace.to_owned(), Priority::Resync);
                 }
                 ctx.view.remove_work(&key);
                 ctx.queues.execution.add(key, Priority::Resync);

@@ -241,11 +241,6 @@ impl View {
         works.bindings.get(&works.all.get(key)?.binding).cloned()
     }
 
-    /// True for a Work that no binding made, such as a namespace's.
-    pub fn is_unbound(&self, key: &WorkKey) -> bool {
-        self.works().all.get(key).is_some_and(|seen| seen.binding.is_empty())
-    }
-
     /// The Works for one member.
     pub fn works_in(&self, cluster: &str) -> Vec<WorkKey> {
         let first = WorkKey { cluster: cluster.to_owned(), name: String::new() };

@@ -52,3 +52,34 @@ async fn a_template_finds_its_namespace_in_the_member() {
     stack.member("member1").until("arrived", path, Value::is_object).await;
     stack.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_takes_over_a_namespace_that_went_out_by_itself_and_leaves_it_again() {
+    let mut stack = Stack::new(&["member1", "member2"]).await;
+    stack.create(namespace("team", json!({}))).await;
+    stack.until_in(TEAM, &["member1", "member2"]).await;
+    stack.settle().await;
+    let policy = json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterPropagationPolicy",
+        "metadata": { "name": "teams" },
+        "spec": {
+            "resourceSelectors": [{ "apiVersion": "v1", "kind": "Namespace", "name": "team" }],
+            "placement": { "clusterAffinity": { "clusterNames": ["member1"] } },
+        },
+    });
+    stack.create(policy).await;
+    let binding = "/apis/work.karmada.io/v1alpha2/clusterresourcebindings/team-namespace";
+    let applied = |binding: &Value| condition(binding, "FullyApplied") == "True";
+    stack.control.until("taken over", binding, applied).await;
+    stack.settle().await;
+    let uid = stack.member("member1").get(TEAM).await.unwrap()["metadata"]["uid"].clone();
+    stack.until_in(TEAM, &["member1", "member2"]).await;
+    // The binding goes, and its copy with it; the namespace goes out by itself again.
+    stack.delete("/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies/teams").await;
+    stack.settle().await;
+    stack.delete(binding).await;
+    stack.control.until_gone(binding).await;
+    let reborn = |object: &Value| object.is_object() && object["metadata"]["uid"] != uid;
+    stack.member("member1").until("back", TEAM, reborn).await;
+    stack.stop().await;
+}

@@ -26,7 +26,7 @@ use gate::Gated;
 pub use objects::*;
 
 /// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How long nothing may happen before things count as settled; longer than anybody gathers news.
 const QUIET: Duration = Duration::from_secs(1);
 
