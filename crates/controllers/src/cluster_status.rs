@@ -16,8 +16,10 @@ use crate::rest::{Collection, Error, Rest};
 use crate::runtime::Next;
 
 mod agent;
+mod pods;
 mod summary;
 
+use pods::{PodPage, Pods};
 use summary::Facts;
 
 /// Condition: Works are written to the member. False while it is left alone because it does not answer.
@@ -111,9 +113,22 @@ async fn ask(member: &Rest) -> (Condition, Facts) {
         version: member.fetch::<Value>("/version").await.ok(),
         kinds: Some(crate::discovery::all_kinds(member).await.unwrap_or_default()),
         nodes: member.fetch::<Value>("/api/v1/nodes").await.ok(),
-        pods: member.fetch::<Value>("/api/v1/pods").await.ok(),
+        pods: pods(member).await.ok(),
     };
     (ready, facts)
+}
+
+/// What all pods need together. They are read in pages: nothing else is so many.
+async fn pods(member: &Rest) -> Result<Pods, Error> {
+    let (mut pods, mut next) = (Pods::default(), String::new());
+    loop {
+        let page: PodPage = member.fetch(&format!("/api/v1/pods?limit=500&continue={next}")).await?;
+        page.items.iter().for_each(|pod| pods.add(pod));
+        next = page.metadata.next;
+        if next.is_empty() {
+            return Ok(pods);
+        }
+    }
 }
 
 /// Old clusters know only the older of the two endpoints.

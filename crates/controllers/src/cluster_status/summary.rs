@@ -9,6 +9,7 @@ use decide::conditions;
 use decide::quantity::Amount;
 use serde_json::Value;
 
+use super::pods::Pods;
 use crate::discovery::{Found, TemplateKind};
 
 /// What a member told about itself; what it did not tell stays as it was.
@@ -20,8 +21,8 @@ pub struct Facts {
     pub kinds: Option<Found>,
     /// Its nodes.
     pub nodes: Option<Value>,
-    /// Its pods.
-    pub pods: Option<Value>,
+    /// What its pods need.
+    pub pods: Option<Pods>,
 }
 
 impl Facts {
@@ -53,7 +54,7 @@ impl Facts {
             conditions::set(&mut status.conditions, complete, now);
         }
         if let (Some(nodes), Some(pods)) = (self.nodes, self.pods) {
-            let (nodes, resources) = summaries(items(&nodes), items(&pods));
+            let (nodes, resources) = summaries(items(&nodes), &pods);
             status.node_summary = Some(nodes);
             // Grades are modelled elsewhere; what is there stays.
             let modelled = status.resource_summary.take().unwrap_or_default();
@@ -63,16 +64,11 @@ impl Facts {
     }
 }
 
-fn summaries(nodes: &[Value], pods: &[Value]) -> (NodeSummary, ResourceSummary) {
+fn summaries(nodes: &[Value], pods: &Pods) -> (NodeSummary, ResourceSummary) {
     let ready = nodes.iter().filter(|node| is_ready(node)).count();
-    let mut resources = ResourceSummary::default();
+    let mut resources = pods.summary();
     for node in nodes {
         add(&mut resources.allocatable, &node["status"]["allocatable"]);
-    }
-    for pod in pods.iter().filter(|pod| !is_over(pod)) {
-        let bound = !text(pod, "/spec/nodeName").is_empty();
-        let sum = if bound { &mut resources.allocated } else { &mut resources.allocating };
-        add_pod(sum, pod);
     }
     let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
     (NodeSummary { total_num: count(nodes.len()), ready_num: count(ready) }, resources)
@@ -95,30 +91,15 @@ fn items(list: &Value) -> &[Value] {
     list["items"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
 fn is_ready(node: &Value) -> bool {
     let conditions = node["status"]["conditions"].as_array();
     conditions.into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == "True")
-}
-
-fn is_over(pod: &Value) -> bool {
-    matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
 }
 
 fn add(sum: &mut api::quantity::ResourceList, amounts: &Value) {
     for (name, amount) in amounts.as_object().into_iter().flatten() {
         let Some(amount) = amount.as_str().and_then(|text| text.parse::<Amount>().ok()) else { continue };
         add_amount(sum, name, amount);
-    }
-}
-
-fn add_pod(sum: &mut api::quantity::ResourceList, pod: &Value) {
-    add_amount(sum, "pods", Amount::whole(1));
-    for container in pod["spec"]["containers"].as_array().into_iter().flatten() {
-        add(sum, &container["resources"]["requests"]);
     }
 }
 
