@@ -10,6 +10,9 @@ pub struct Identity {
     pub user: String,
     /// The groups: the organisations of a client certificate.
     pub groups: Vec<String>,
+    /// What it creates has no `managedFields`, as if it were older than the tracking of owners, and gets none
+    /// until somebody applies it. Nobody on the network is so.
+    pub is_untracked: bool,
 }
 
 /// The group that may do everything, as in Kubernetes.
@@ -18,7 +21,12 @@ pub const ADMINISTRATORS: &str = "system:masters";
 impl Identity {
     /// The identity of the controllers and commands that run inside the server's own process.
     pub fn internal(user: &str) -> Self {
-        Self { user: user.to_owned(), groups: vec![ADMINISTRATORS.to_owned()] }
+        Self { user: user.to_owned(), groups: vec![ADMINISTRATORS.to_owned()], is_untracked: false }
+    }
+
+    /// The same for who creates so much that saying who owns its fields would cost more than the fields.
+    pub fn untracked(user: &str) -> Self {
+        Self { is_untracked: true, ..Self::internal(user) }
     }
 }
 

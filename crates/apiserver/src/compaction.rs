@@ -13,11 +13,11 @@ const TICKS_MIN: u32 = 30;
 /// It is looked at least this often, because a flood fills memory in moments.
 const TICK_MAX: Duration = Duration::from_secs(1);
 /// More history than this goes at once, oldest first, however young it is.
-const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 impl Engine {
-    /// Compacts what is older than this until the server shuts down.
-    pub async fn compact_history(self: Arc<Self>, kept: Duration) {
+    /// Compacts what is older than this, or more than this, until the server shuts down.
+    pub async fn compact_history(self: Arc<Self>, kept: Duration, bytes_max: u64) {
         let tick = (kept / TICKS_MIN).min(TICK_MAX);
         let ticks = kept.div_duration_f64(tick).ceil() as usize;
         let mut revisions = std::collections::VecDeque::new();
@@ -28,7 +28,7 @@ impl Engine {
                 () = tokio::time::sleep(tick) => {}
             }
             revisions.push_back(self.store.revision());
-            let flooded = self.store.stats().history_bytes > HISTORY_BYTES_MAX;
+            let flooded = self.store.stats().history_bytes > bytes_max;
             let due = match (flooded, revisions.len() > ticks) {
                 // Halve what is kept: half of the remembered time is given up, the older half.
                 (true, _) => revisions.drain(..revisions.len().div_ceil(2)).next_back(),

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::auth::{self, Identity};
 use crate::body::Body;
-use crate::compaction::HISTORY_KEPT;
+use crate::compaction::{HISTORY_BYTES_MAX, HISTORY_KEPT};
 use crate::content::{self, Accepted, BODY_BYTES_MAX};
 use crate::engine::{Config, Engine};
 use crate::error::ApiError;
@@ -42,15 +42,15 @@ impl ApiServer {
 
     /// Starts the tasks that tend to objects without being asked. They end with [`Self::shut_down`].
     pub fn start_housekeeping(&self) -> Vec<JoinHandle<()>> {
-        self.start_housekeeping_with_history(HISTORY_KEPT)
+        self.start_housekeeping_with_history(HISTORY_KEPT, HISTORY_BYTES_MAX)
     }
 
-    /// The same, where watches may resume within this time.
-    pub fn start_housekeeping_with_history(&self, kept: Duration) -> Vec<JoinHandle<()>> {
+    /// The same, where watches may resume within this time, unless that is more than so many bytes of history.
+    pub fn start_housekeeping_with_history(&self, kept: Duration, bytes_max: u64) -> Vec<JoinHandle<()>> {
         self.engine.housekeeping.expect_recall();
         vec![
             tokio::spawn(self.engine.clone().keep_house()),
-            tokio::spawn(self.engine.clone().compact_history(kept)),
+            tokio::spawn(self.engine.clone().compact_history(kept, bytes_max)),
         ]
     }
 

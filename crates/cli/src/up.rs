@@ -19,6 +19,9 @@ use crate::kubeconfig::{CONTROL, kubeconfig};
 use crate::locals::{Local, Setting};
 use crate::{Hint, control, places};
 
+/// However long history is kept, it is no more than this.
+const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
 /// Arguments of `longshore up`.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -58,7 +61,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let switches = arguments.feature_gates;
     let server = start_server(store.clone(), &certificates, &switches).await?;
     let history = Duration::from_secs(arguments.history_seconds.into());
-    let chores = server.start_housekeeping_with_history(history);
+    let chores = server.start_housekeeping_with_history(history, HISTORY_BYTES_MAX);
     let frontend = Frontend::new(certificates.credentials()?)?;
     let stop = CancellationToken::new();
     let file = data_dir.join("kubeconfig");

@@ -25,6 +25,7 @@ use crate::worker::Worker;
 const IDENTITY: &str = "system:member";
 /// How long watches may resume. Several members share a machine, and history is most of what they keep.
 const HISTORY_KEPT: Duration = Duration::from_secs(60);
+const HISTORY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// A node that a member has from the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +99,7 @@ impl Member {
         let server = ApiServer::new(config).await?;
         let names: BTreeMap<Kind, Named> = stages.kinds().chain(Kind::built_in()).collect();
         let kinds: Vec<Kind> = names.keys().copied().collect();
-        let client = Client::new(server.trusting(Identity::internal(IDENTITY)), names);
+        let client = Client::new(server.trusting(Identity::untracked(IDENTITY)), names);
         for node in &nodes {
             register(&client, node)
                 .await
@@ -107,7 +108,7 @@ impl Member {
         let worker = Worker::new(client, kinds.into_iter(), stages, now);
         let (asks, asked) = mpsc::channel(ASKS_MAX);
         let stop = CancellationToken::new();
-        let mut tasks = server.start_housekeeping_with_history(HISTORY_KEPT);
+        let mut tasks = server.start_housekeeping_with_history(HISTORY_KEPT, HISTORY_BYTES_MAX);
         tasks.push(runtime::start(&name, worker, asked, stop.clone()));
         Ok(Member { server, store, asks, stop, tasks })
     }

@@ -73,5 +73,6 @@ pub fn subject(certificate: &CertificateDer<'_>) -> Option<Identity> {
     let text =
         |attribute: &x509_parser::x509::AttributeTypeAndValue<'_>| attribute.as_str().ok().map(str::to_owned);
     let user = subject.iter_common_name().next().and_then(text)?;
-    Some(Identity { user, groups: subject.iter_organization().filter_map(text).collect() })
+    let groups = subject.iter_organization().filter_map(text).collect();
+    Some(Identity { user, groups, is_untracked: false })
 }

@@ -51,7 +51,7 @@ impl Engine {
         fill_in(call, &mut object, None);
         warnings.extend(self.admit(call, options.dry_run, Operation::Create, None, &mut object)?);
         // What the server itself fills in from here on is owned by nobody.
-        if mode == Ownership::Update {
+        if mode == Ownership::Update && !call.identity.is_untracked {
             apply::track_update(None, &mut object, &ownership);
         }
         prepare_for_create(call, &mut object);
