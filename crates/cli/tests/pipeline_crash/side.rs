@@ -35,7 +35,9 @@ impl Side {
     /// Kills it without warning and starts it again on what it left.
     pub fn restart(&mut self) {
         tokio::task::block_in_place(|| {
-            self.server.take().map(Longshore::kill);
+            if let Some(server) = self.server.take() {
+                server.kill();
+            }
             let (server, control, members) = run(self.directory.path());
             (self.server, self.control, self.members) = (Some(server), control, members);
         });
