@@ -27,8 +27,9 @@ const NOISE: [&str; 12] = [
     "ReplicaSet",
 ];
 /// Fields that count writes, or tell ids and times.
-const NOISE_FIELDS: [&str; 8] = [
+const NOISE_FIELDS: [&str; 9] = [
     "uid",
+    "nodePort",
     "resourceVersion",
     "generation",
     "observedGeneration",
@@ -43,6 +44,8 @@ static ID: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// Digests of templates, in which their ids and times are.
 static DIGEST: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""[0-9a-f]{32}""#).expect("it is a pattern"));
+/// Addresses that servers give out.
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b10(\.\d+){3}\b").expect("it is a pattern"));
 static TIME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").expect("it is a pattern"));
 
@@ -71,26 +74,39 @@ async fn collect(place: &str, door: &Door, ending: &mut Ending) -> Result<(), Tr
             let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
             let key = format!("{place}: {} {}/{}", served.kind, text("namespace"), text("name"));
             blur(&mut object);
-            ending.insert(key, object);
+            ending.insert(blurred(&key), object);
         }
     }
     Ok(())
 }
 
-/// Takes out what may differ.
+/// Takes out what may differ, and what is as good as nothing.
 fn blur(value: &mut Value) {
     match value {
-        Value::String(text) => {
-            let blurred = ID.replace_all(text, "<id>");
-            let blurred = DIGEST.replace_all(&blurred, "<digest>");
-            *text = TIME.replace_all(&blurred, "<time>").into_owned();
-        }
+        Value::String(text) => *text = blurred(text),
         Value::Array(items) => items.iter_mut().for_each(blur),
         Value::Object(fields) => {
             NOISE_FIELDS.iter().for_each(|noise| drop(fields.remove(*noise)));
             fields.values_mut().for_each(blur);
+            fields.retain(|_, value| !is_nothing(value));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn blurred(text: &str) -> String {
+    let text = ID.replace_all(text, "<id>");
+    let text = DIGEST.replace_all(&text, "<digest>");
+    let text = ADDRESS.replace_all(&text, "<address>");
+    TIME.replace_all(&text, "<time>").into_owned()
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

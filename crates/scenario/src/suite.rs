@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use controllers::gates::Switches;
+use controllers::members::Settings;
 
 use crate::ending::{Ending, differences, ending};
 use crate::file::Scenario;
@@ -101,7 +102,12 @@ fn simulate(scenario: &Scenario, way: Way, seed: u64) -> Result<Ending, Failure>
         let played = Player::new(scenario, way).play(&mut ground).await;
         let Ground::Simulated(simulated) = ground else { unreachable!("it was made so above") };
         let ended = match played {
-            Ok(()) => ending(&simulated).await.map_err(trouble),
+            Ok(()) => {
+                // What is asked of members now and then has to be as new as the rest.
+                tokio::time::sleep(2 * Settings::default().status_every).await;
+                simulated.settle().await.map_err(trouble)?;
+                ending(&simulated).await.map_err(trouble)
+            }
             Err(failure) => Err(failure),
         };
         simulated.end().await;

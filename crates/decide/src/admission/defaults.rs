@@ -110,7 +110,7 @@ fn propagation(object: &mut Value, old: Option<&Value>) {
 }
 
 /// U1: the proposal's names become the canonical ones. They are never stored, so whoever uses them has just
-/// written them; a canonical name that is as it was is what became of them last time, and gives way.
+/// written them; the canonical name that is as it was is what became of them last time, and gives way.
 fn suspension(object: &mut Value, old: Option<&Value>) {
     let Some(written) = object.pointer_mut("/spec/suspension") else { return };
     let proposals = ["suspendDispatching", "suspendDispatchingOnClusters"];
@@ -119,8 +119,8 @@ fn suspension(object: &mut Value, old: Option<&Value>) {
     }
     let before = old.and_then(|old| old.pointer("/spec/suspension"));
     if let (Some(fields), Some(before)) = (written.as_object_mut(), before) {
-        for canonical in ["dispatching", "dispatchingOnClusters"] {
-            if fields.get(canonical) == before.get(canonical) {
+        for (proposal, canonical) in proposals.iter().zip(["dispatching", "dispatchingOnClusters"]) {
+            if fields.contains_key(*proposal) && fields.get(canonical) == before.get(canonical) {
                 fields.remove(canonical);
             }
         }

@@ -489,10 +489,11 @@ fn u1_the_proposals_names_replace_what_they_became_before() {
         json!({"dispatching": true, "suspendDispatching": false}),
         json!({"dispatching": false}),
     );
+    // Another kind of brake does not take the place of the first: that would let clusters go. Both are refused.
     check(
         json!({"dispatching": true}),
         json!({"dispatching": true, "suspendDispatchingOnClusters": on(&["a"])}),
-        json!({"dispatchingOnClusters": on(&["a"])}),
+        json!({"dispatching": true, "dispatchingOnClusters": on(&["a"])}),
     );
     // Who changes both at once means both.
     check(
