@@ -60,3 +60,16 @@ fn compile(source: &str) -> Compiled {
         )),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn a_colon_in_a_class_is_a_letter_unless_a_name_follows() {
+        let check = |text: &str, expected: bool| assert_eq!(matches("^[[:]$", text), expected, "{text}");
+        check(":", true);
+        check("[", true);
+        check("]", false);
+    }
+}

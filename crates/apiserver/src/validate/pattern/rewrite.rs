@@ -214,7 +214,8 @@ impl<'a> Rewriter<'a> {
     /// One letter, range or named set inside a class.
     fn class_item(&mut self, whole: &str) -> Result<(), Fault> {
         if self.rest.starts_with("[:")
-            && let Some(end) = self.rest.find(":]")
+            // In `[:]` the colon is not both the first and the last one.
+            && let Some(end) = self.rest[2..].find(":]").map(|at| at + 2)
         {
             let name = &self.rest[..end + 2];
             if !NAMED.contains(&name[2..end].trim_start_matches('^')) {
