@@ -348,7 +348,7 @@ impl Starter {
             }};
         }
         controller!(detector, queues.templates, WORKERS);
-        controller!(scheduler, queues.placements, 1);
+        controller!(scheduler, queues.placements, WORKERS);
         controller!(binding, queues.works, WORKERS);
         controller!(binding_status, queues.statuses, WORKERS);
         controller!(clients, queues.clients, 1);
