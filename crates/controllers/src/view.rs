@@ -126,7 +126,9 @@ impl View {
     }
 
     /// Takes in a binding.
-    pub fn put_binding(&self, key: BindingKey, binding: Binding) -> Option<Arc<Binding>> {
+    pub fn put_binding(&self, key: BindingKey, mut binding: Binding) -> Option<Arc<Binding>> {
+        // Nobody decides by who owns a binding's fields, and they are most of it; a write without them keeps them.
+        binding.metadata.managed_fields = Vec::new();
         let needs = dependencies::noted(&binding);
         self.inner.needs.write().expect("no one panics while holding it").put(&key, needs);
         let id = binding_id(&binding.metadata).to_owned();
