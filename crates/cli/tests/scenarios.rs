@@ -22,7 +22,9 @@ fn read_all() -> Vec<Scenario> {
 
 #[test]
 fn every_scenario_passes_in_every_way() {
-    let output = longshore(&[scenarios().to_str().expect("the path is text")]);
+    // One seed, so that two runs are the same; another one is tried with LONGSHORE_SCENARIO_SEED.
+    let seed = std::env::var("LONGSHORE_SCENARIO_SEED").unwrap_or_else(|_| "1".to_owned());
+    let output = longshore(&[scenarios().to_str().expect("the path is text"), "--seed", &seed]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     let last = said.lines().last().unwrap_or_default();
