@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod certificates;
 mod control;
+mod demo;
 mod greeting;
 mod kubeconfig;
 mod locals;
@@ -30,6 +31,8 @@ enum Command {
     Up(up::Arguments),
     /// Print a kubeconfig for the control plane or for one local cluster.
     Kubeconfig(kubeconfig::Arguments),
+    /// Play one of five stories step by step: what is typed, what changes, what waits and why.
+    Demo(demo::Arguments),
     /// Play scenario files on a whole control plane inside this process, or on a live one.
     Test(test::Arguments),
 }
@@ -39,7 +42,7 @@ impl Command {
     fn usual_log(&self) -> &'static str {
         match self {
             // Controllers complain of the failures that scenarios make.
-            Command::Test(_) => "error",
+            Command::Test(_) | Command::Demo(_) => "error",
             Command::Up(_) | Command::Kubeconfig(_) => "warn",
         }
     }
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Up(arguments) => up::run(&arguments),
         Command::Kubeconfig(arguments) => kubeconfig::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
     };
     match result {

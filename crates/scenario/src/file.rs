@@ -19,7 +19,9 @@ pub struct Scenario {
     /// The rules that it shows.
     pub rules: Vec<String>,
     /// Feature gates that differ from their default.
-    pub(crate) gates: BTreeMap<String, bool>,
+    pub gates: BTreeMap<String, bool>,
+    /// Namespaces that are made before the first step.
+    pub(crate) namespaces: Vec<String>,
     /// The clusters that are there from the start.
     pub(crate) clusters: Vec<Cluster>,
     /// What happens.
@@ -63,6 +65,8 @@ struct File {
     rules: Vec<String>,
     #[serde(default)]
     gates: BTreeMap<String, bool>,
+    #[serde(default)]
+    namespaces: Vec<String>,
     clusters: Option<Vec<Cluster>>,
     steps: Vec<Written>,
 }
@@ -95,6 +99,7 @@ impl Scenario {
             source: file.source,
             rules: file.rules,
             gates: file.gates,
+            namespaces: file.namespaces,
             clusters: file.clusters.unwrap_or_else(usual),
             steps,
         })

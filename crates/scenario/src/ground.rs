@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use decide::why::Why;
 use decide::world::Answers;
 
 use crate::door::Door;
@@ -106,7 +107,7 @@ impl Ground {
     }
 
     /// Why a template is propagated as it is, where the brain can be asked.
-    pub async fn why(&self, reference: &Reference) -> Option<String> {
+    pub async fn why(&self, reference: &Reference) -> Option<Why> {
         let Ground::Simulated(simulated) = self else { return None };
         let object = simulated.control().get(reference).await.ok()??;
         let text =
@@ -118,7 +119,7 @@ impl Ground {
             name: text("/metadata/name").to_owned(),
         };
         let world = simulated.ctx().view.world();
-        decide::why::why(&world, &key, Answers::BRAIN).map(|why| why.to_string())
+        decide::why::why(&world, &key, Answers::BRAIN)
     }
 }
 

@@ -32,6 +32,13 @@ pub struct Failure {
     pub whys: Vec<String>,
 }
 
+impl Failure {
+    /// One for which no step can be blamed.
+    pub(crate) fn before_the_first_step(problems: Vec<String>) -> Self {
+        Self { step: 0, title: "before the first step".to_owned(), problems, whys: Vec::new() }
+    }
+}
+
 /// A scenario while it is played.
 pub struct Player<'a> {
     scenario: &'a Scenario,
@@ -39,25 +46,65 @@ pub struct Player<'a> {
     marks: Marks,
     /// What was made, and where.
     made: Vec<(Option<String>, Reference)>,
+    /// What the last step was told: warnings and refusals.
+    told: Vec<String>,
 }
 
 impl<'a> Player<'a> {
     /// Before the first step.
     pub fn new(scenario: &'a Scenario, way: Way) -> Self {
-        Self { scenario, way, marks: Marks::default(), made: Vec::new() }
+        Self { scenario, way, marks: Marks::default(), made: Vec::new(), told: Vec::new() }
     }
 
     /// Plays every step.
     pub async fn play(&mut self, ground: &mut Ground) -> Result<(), Failure> {
+        self.begin(ground).await?;
         for (index, step) in self.scenario.steps.iter().enumerate() {
-            let outcome = self.step(ground, index, step).await;
-            let problems = outcome.unwrap_or_else(|Trouble(trouble)| vec![trouble]);
-            if !problems.is_empty() {
-                let whys = whys(ground, step).await;
-                return Err(Failure { step: index + 1, title: step.title.clone(), problems, whys });
-            }
+            self.play_one(ground, index, step).await?;
         }
         Ok(())
+    }
+
+    /// Makes what has to be there before the first step.
+    pub async fn begin(&mut self, ground: &mut Ground) -> Result<(), Failure> {
+        let problems = self.make_namespaces(ground).await.unwrap_or_else(|Trouble(trouble)| vec![trouble]);
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::before_the_first_step(problems)),
+        }
+    }
+
+    /// Plays a single step, and answers with what was told to who did it: warnings and refusals.
+    pub async fn play_one(
+        &mut self,
+        ground: &mut Ground,
+        index: usize,
+        step: &Step,
+    ) -> Result<Vec<String>, Failure> {
+        let outcome = self.step(ground, index, step).await;
+        let problems = outcome.unwrap_or_else(|Trouble(trouble)| vec![trouble]);
+        match problems.is_empty() {
+            true => Ok(std::mem::take(&mut self.told)),
+            false => {
+                let whys = whys(ground, step).await;
+                Err(Failure { step: index + 1, title: step.title.clone(), problems, whys })
+            }
+        }
+    }
+
+    async fn make_namespaces(&mut self, ground: &mut Ground) -> Result<Vec<String>, Trouble> {
+        if self.scenario.namespaces.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut answers = Vec::new();
+        for name in &self.scenario.namespaces {
+            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+            self.made.push((None, named(&namespace)));
+            answers.push(ground.control().apply(&namespace).await?);
+        }
+        self.come_to_rest(ground).await?;
+        let refused = answers.iter().filter(|answer| !answer.done);
+        Ok(refused.map(|answer| message(&answer.body).to_owned()).collect())
     }
 
     /// Removes what was made, the last first.
@@ -145,6 +192,7 @@ impl<'a> Player<'a> {
             }
             _ => {}
         }
+        self.told = answers.iter().flat_map(told).collect();
         Ok(answer_problems(step, &answers))
     }
 
@@ -162,6 +210,13 @@ impl<'a> Player<'a> {
             ground.wait(LOOK).await;
         }
     }
+}
+
+/// What kubectl would print of an answer besides that all is well.
+fn told(answer: &Answer) -> Vec<String> {
+    let warnings = answer.warnings.iter().map(|warning| format!("Warning: {warning}"));
+    let refusal = (!answer.done).then(|| format!("Error from server: {}", message(&answer.body)));
+    warnings.chain(refusal).collect()
 }
 
 fn answer_problems(step: &Step, answers: &[Answer]) -> Vec<String> {
@@ -190,7 +245,7 @@ async fn whys(ground: &Ground, step: &Step) -> Vec<String> {
     let Action::Expect(expectation) = &step.action else { return Vec::new() };
     let mut whys = Vec::new();
     for (reference, _) in &expectation.objects {
-        whys.extend(ground.why(reference).await);
+        whys.extend(ground.why(reference).await.map(|why| why.to_string()));
     }
     whys
 }

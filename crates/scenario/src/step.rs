@@ -14,6 +14,10 @@ use crate::short::{OneOrMany, Policy, Template};
 pub struct Step {
     /// What it is about, in the words of the file, or else in its own.
     pub title: String,
+    /// What the file says about it.
+    pub said: Option<String>,
+    /// The manifests of it, as they stand in the file.
+    pub text: Option<String>,
     /// What is done.
     pub action: Action,
     /// The member in which it is done; the control plane if none.
@@ -155,13 +159,15 @@ impl Written {
         let place = self.place.clone();
         let (say, rejected) = (self.say.clone(), self.rejected.clone());
         let warned = self.warned.clone().map(OneOrMany::into_vec).unwrap_or_default();
+        let text = self.apply.as_ref().and_then(Value::as_str).map(str::to_owned);
         let (title, action) = self.action()?;
         let acts =
             matches!(action, Action::Apply(_) | Action::Edit(..) | Action::Touch(_) | Action::Delete(_));
         if !acts && (place.is_some() || rejected.is_some() || !warned.is_empty()) {
             return Err(format!("{title}: only what changes objects can have `in`, `rejected` and `warned`"));
         }
-        Ok(Step { title: say.unwrap_or(title), action, place, rejected, warned })
+        let title = say.clone().unwrap_or(title);
+        Ok(Step { title, said: say, text, action, place, rejected, warned })
     }
 
     fn action(mut self) -> Result<(String, Action), String> {

@@ -90,13 +90,11 @@ fn run_one(scenario: &Scenario, options: &Options, tell: &impl Fn(&Outcome<'_>))
     }
 }
 
-/// Plays a scenario in a runtime of its own, whose time only passes when nothing is left to do.
+/// Plays a scenario in a runtime of its own.
 fn simulate(scenario: &Scenario, way: Way, seed: u64) -> Result<Ending, Failure> {
-    let trouble = |Trouble(trouble)| before_the_first_step(trouble);
-    let switches = switches(&scenario.gates).map_err(before_the_first_step)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    let runtime = runtime.map_err(|error| before_the_first_step(error.to_string()))?;
-    runtime.block_on(async {
+    let trouble = |Trouble(trouble)| Failure::before_the_first_step(vec![trouble]);
+    let switches = switches(&scenario.gates).map_err(trouble)?;
+    simulated_time().map_err(trouble)?.block_on(async {
         let simulated = Simulated::start(&scenario.clusters, switches, way, seed).await.map_err(trouble)?;
         let mut ground = Ground::Simulated(Box::new(simulated));
         let played = Player::new(scenario, way).play(&mut ground).await;
@@ -115,13 +113,20 @@ fn simulate(scenario: &Scenario, way: Way, seed: u64) -> Result<Ending, Failure>
     })
 }
 
-fn before_the_first_step(problem: String) -> Failure {
-    Failure { step: 0, title: "before the first step".to_owned(), problems: vec![problem], whys: Vec::new() }
+/// A runtime whose time only passes when nothing is left to do.
+pub(crate) fn simulated_time() -> Result<tokio::runtime::Runtime, Trouble> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.map_err(|error| Trouble(error.to_string()))
 }
 
-fn switches(gates: &BTreeMap<String, bool>) -> Result<Switches, String> {
-    let text: Vec<String> = gates.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    controllers::gates::parse(&text.join(",")).map_err(|error| error.to_string())
+/// The switches that gates by their names stand for.
+pub(crate) fn switches(gates: &BTreeMap<String, bool>) -> Result<Switches, Trouble> {
+    controllers::gates::parse(&listed(gates)).map_err(|error| Trouble(error.to_string()))
+}
+
+fn listed(gates: &BTreeMap<String, bool>) -> String {
+    let gates: Vec<String> = gates.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    gates.join(",")
 }
 
 /// Plays scenarios one after the other on a control plane that is running somewhere, whose gates differ from
