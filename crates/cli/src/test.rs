@@ -134,8 +134,10 @@ fn options(arguments: &Arguments) -> Options {
 fn described(outcome: &Outcome<'_>) -> String {
     let Outcome { scenario, way, seed, verdict, took } = outcome;
     let path = scenario.path.display();
-    let head = |mark: &str| format!("{mark} {path} ({way}, {} ms)\n", took.as_millis());
-    let again = format!("        again: longshore test {path} --ways {way} --seed {seed}\n");
+    let how = if seed.is_some() { way.name() } else { "live" };
+    let head = |mark: &str| format!("{mark} {path} ({how}, {} ms)\n", took.as_millis());
+    let again = seed.map(|seed| format!("        again: longshore test {path} --ways {way} --seed {seed}\n"));
+    let again = again.unwrap_or_default();
     match verdict {
         Verdict::Passed => head("ok     "),
         Verdict::Skipped(reason) => format!("skipped {path}: {reason}\n"),

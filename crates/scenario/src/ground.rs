@@ -1,6 +1,7 @@
 //! Where a scenario is played: simulated or live. What the player needs of either, and nothing else.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use decide::why::Why;
@@ -27,22 +28,30 @@ pub enum Ground {
 
 impl Ground {
     /// The control plane.
-    pub fn control(&self) -> Door {
+    pub fn control(&self) -> Arc<Door> {
         match self {
-            Ground::Simulated(simulated) => simulated.control(),
+            Ground::Simulated(simulated) => Arc::new(simulated.control()),
             Ground::Live(live) => live.control(),
         }
     }
 
     /// A member.
-    pub fn member(&self, name: &str) -> Result<Door, Trouble> {
+    pub fn member(&self, name: &str) -> Result<Arc<Door>, Trouble> {
         let door = match self {
-            Ground::Simulated(simulated) => simulated.member(name),
+            Ground::Simulated(simulated) => simulated.member(name).map(Arc::new),
             Ground::Live(live) => live.member(name),
         };
         door.ok_or_else(|| {
             Trouble(format!("there is no member {name}; there are {}", self.members().join(", ")))
         })
+    }
+
+    /// A member, or the control plane if none is named.
+    pub fn place(&self, member: Option<&str>) -> Result<Arc<Door>, Trouble> {
+        match member {
+            None => Ok(self.control()),
+            Some(member) => self.member(member),
+        }
     }
 
     /// Names of all members.
@@ -80,14 +89,6 @@ impl Ground {
     /// Time passes.
     pub async fn wait(&self, time: Duration) {
         tokio::time::sleep(time).await;
-    }
-
-    /// Everything comes to rest, as far as that can be known.
-    pub async fn settle(&self) -> Result<(), Trouble> {
-        match self {
-            Ground::Simulated(simulated) => simulated.settle().await,
-            Ground::Live(live) => live.settle().await,
-        }
     }
 
     /// What was counted, where that can be asked.

@@ -79,7 +79,8 @@ impl Judge<'_> {
             problems.extend(spread_problems("is scheduled to", spread, &scheduled(&binding)));
         }
         for (cluster, pattern) in expected.works.iter().flatten() {
-            let work = self.work(&control, reference, cluster).await?;
+            let work = work_of(&control, reference, cluster).await?;
+            let work = control.get(&work).await?.unwrap_or_default();
             problems.extend(pattern_problems(&format!("Work for {cluster}"), Some(pattern), &work));
         }
         problems.extend(self.members(reference, expected).await?);
@@ -98,31 +99,7 @@ impl Judge<'_> {
         if expected.binding.is_none() && expected.scheduled_to.is_none() {
             return Ok(Value::Null);
         }
-        let kind = match control.is_namespaced(reference).await? {
-            true => &api::kinds::RESOURCE_BINDING,
-            false => &api::kinds::CLUSTER_RESOURCE_BINDING,
-        };
-        let binding = Reference {
-            kind: kind.kind.to_owned(),
-            group: Some(kind.group.to_owned()),
-            namespace: Some(reference.namespace().to_owned()),
-            name: names::binding_name(&reference.kind, &reference.name),
-        };
-        Ok(control.get(&binding).await?.unwrap_or_default())
-    }
-
-    async fn work(&self, control: &Door, reference: &Reference, cluster: &str) -> Result<Value, Trouble> {
-        let namespace = match control.is_namespaced(reference).await? {
-            true => reference.namespace(),
-            false => "",
-        };
-        let work = Reference {
-            kind: api::kinds::WORK.kind.to_owned(),
-            group: Some(api::kinds::WORK.group.to_owned()),
-            namespace: Some(names::execution_namespace(cluster)),
-            name: names::work_name(&reference.kind, &reference.name, namespace),
-        };
-        Ok(control.get(&work).await?.unwrap_or_default())
+        Ok(control.get(&binding_of(control, reference).await?).await?.unwrap_or_default())
     }
 
     async fn members(&self, reference: &Reference, expected: &Expected) -> Result<Vec<String>, Trouble> {
@@ -175,6 +152,34 @@ impl Marks {
         }
         Ok(())
     }
+}
+
+/// The binding of a template, whether there is one or not.
+pub async fn binding_of(control: &Door, reference: &Reference) -> Result<Reference, Trouble> {
+    let kind = match control.is_namespaced(reference).await? {
+        true => &api::kinds::RESOURCE_BINDING,
+        false => &api::kinds::CLUSTER_RESOURCE_BINDING,
+    };
+    Ok(Reference {
+        kind: kind.kind.to_owned(),
+        group: Some(kind.group.to_owned()),
+        namespace: Some(reference.namespace().to_owned()),
+        name: names::binding_name(&reference.kind, &reference.name),
+    })
+}
+
+/// The Work of a template for a cluster, whether there is one or not.
+pub async fn work_of(control: &Door, reference: &Reference, cluster: &str) -> Result<Reference, Trouble> {
+    let namespace = match control.is_namespaced(reference).await? {
+        true => reference.namespace(),
+        false => "",
+    };
+    Ok(Reference {
+        kind: api::kinds::WORK.kind.to_owned(),
+        group: Some(api::kinds::WORK.group.to_owned()),
+        namespace: Some(names::execution_namespace(cluster)),
+        name: names::work_name(&reference.kind, &reference.name, namespace),
+    })
 }
 
 /// An object without what changes when nobody writes it.

@@ -17,6 +17,7 @@ mod short;
 mod simulated;
 mod step;
 mod suite;
+mod traces;
 mod way;
 
 pub use file::{FileError, Scenario, find};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
@@ -12,15 +13,14 @@ use crate::ground::Trouble;
 
 /// How long an expectation may take to come true.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long after a step is waited before anything is looked at, so that what must not happen could have. Also
-/// makes sure that two steps never fall into the same second, which is all that timestamps tell apart.
-const REST: Duration = Duration::from_millis(2_500);
+/// Where the clusters of a control plane are listed.
+const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
 
 /// A running control plane and its members.
 #[derive(Clone)]
 pub struct Live {
-    control: Client,
-    members: BTreeMap<String, Client>,
+    control: Arc<Door>,
+    members: BTreeMap<String, Arc<Door>>,
 }
 
 impl Live {
@@ -33,12 +33,12 @@ impl Live {
         Ok(Self { control: connect(control).await?, members: clients })
     }
 
-    pub(crate) fn control(&self) -> Door {
-        Door::new(self.control.clone())
+    pub(crate) fn control(&self) -> Arc<Door> {
+        Arc::clone(&self.control)
     }
 
-    pub(crate) fn member(&self, name: &str) -> Option<Door> {
-        self.members.get(name).cloned().map(Door::new)
+    pub(crate) fn member(&self, name: &str) -> Option<Arc<Door>> {
+        self.members.get(name).cloned()
     }
 
     pub(crate) fn members(&self) -> Vec<String> {
@@ -49,17 +49,20 @@ impl Live {
         PATIENCE
     }
 
-    pub(crate) async fn settle(&self) -> Result<(), Trouble> {
-        tokio::time::sleep(REST).await;
-        Ok(())
+    /// Names of the clusters that have joined, whether they were named or not.
+    pub(crate) async fn joined(&self) -> Result<Vec<String>, Trouble> {
+        let list = self.control.fetch(CLUSTERS).await?.unwrap_or_default();
+        let clusters = list["items"].as_array().into_iter().flatten();
+        Ok(clusters.filter_map(|one| one["metadata"]["name"].as_str().map(str::to_owned)).collect())
     }
 }
 
-async fn connect(path: &Path) -> Result<Client, Trouble> {
+async fn connect(path: &Path) -> Result<Arc<Door>, Trouble> {
     let wrong = |error: &dyn std::fmt::Display| Trouble(format!("{}: {error}", path.display()));
     let file = Kubeconfig::read_from(path).map_err(|error| wrong(&error))?;
     let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
         .await
         .map_err(|error| wrong(&error))?;
-    Client::try_from(config).map_err(|error| wrong(&error))
+    let client = Client::try_from(config).map_err(|error| wrong(&error))?;
+    Ok(Arc::new(Door::new(client)))
 }

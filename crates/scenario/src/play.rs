@@ -12,12 +12,16 @@ use crate::ground::{Ground, Trouble};
 use crate::judge::{Judge, Marks};
 use crate::reference::Reference;
 use crate::step::{Action, Step};
+use crate::traces::Traces;
 use crate::way::Way;
 
 /// How soon after a step controllers are stopped, at most.
 const RESTART_WITHIN_MILLISECONDS: u64 = 20;
 /// How often a live control plane is looked at while an expectation has not come true.
-const LOOK: Duration = Duration::from_millis(300);
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What timestamps can tell apart.
+const SECOND: Duration = Duration::from_secs(1);
 
 /// Where a scenario did not go as it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +48,9 @@ pub struct Player<'a> {
     scenario: &'a Scenario,
     way: Way,
     marks: Marks,
-    /// What was made, and where.
-    made: Vec<(Option<String>, Reference)>,
+    /// What was touched, where that has to be undone.
+    traces: Traces,
+    pace: Pace,
     /// What the last step was told: warnings and refusals.
     told: Vec<String>,
 }
@@ -53,7 +58,14 @@ pub struct Player<'a> {
 impl<'a> Player<'a> {
     /// Before the first step.
     pub fn new(scenario: &'a Scenario, way: Way) -> Self {
-        Self { scenario, way, marks: Marks::default(), made: Vec::new(), told: Vec::new() }
+        Self {
+            scenario,
+            way,
+            marks: Marks::default(),
+            traces: Traces::default(),
+            pace: Pace::default(),
+            told: Vec::new(),
+        }
     }
 
     /// Plays every step.
@@ -99,7 +111,7 @@ impl<'a> Player<'a> {
         let mut answers = Vec::new();
         for name in &self.scenario.namespaces {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-            self.made.push((None, named(&namespace)));
+            self.touch(ground, None, &named(&namespace)).await?;
             answers.push(ground.control().apply(&namespace).await?);
         }
         self.come_to_rest(ground).await?;
@@ -107,22 +119,9 @@ impl<'a> Player<'a> {
         Ok(refused.map(|answer| message(&answer.body).to_owned()).collect())
     }
 
-    /// Removes what was made, the last first.
+    /// Makes everything be as it was before the first step.
     pub async fn clean_up(&self, ground: &Ground) -> Result<(), Trouble> {
-        for (place, reference) in self.made.iter().rev() {
-            let door = match place {
-                None => ground.control(),
-                Some(member) => ground.member(member)?,
-            };
-            if door.path(reference).await?.is_some() {
-                door.delete(reference).await?;
-                let begun = Instant::now();
-                while door.get(reference).await?.is_some() && begun.elapsed() < ground.patience() {
-                    ground.wait(LOOK).await;
-                }
-            }
-        }
-        ground.settle().await
+        self.traces.erase(ground).await
     }
 
     async fn step(&mut self, ground: &mut Ground, index: usize, step: &Step) -> Result<Vec<String>, Trouble> {
@@ -161,22 +160,45 @@ impl<'a> Player<'a> {
                 ground.wait(Duration::from_millis(soon)).await;
             }
             ground.restart().await;
-            ground.settle().await?;
+            self.settle(ground).await?;
             ground.restart().await;
         }
-        ground.settle().await
+        self.settle(ground).await
+    }
+
+    /// Everything comes to rest, as far as that can be known.
+    async fn settle(&self, ground: &Ground) -> Result<(), Trouble> {
+        match ground {
+            Ground::Simulated(simulated) => simulated.settle().await,
+            Ground::Live(_) => self.traces.rest(ground).await,
+        }
+    }
+
+    /// Has to be called before an object is touched, so that it can be as before afterwards.
+    async fn touch(
+        &mut self,
+        ground: &Ground,
+        place: Option<&str>,
+        reference: &Reference,
+    ) -> Result<(), Trouble> {
+        match ground {
+            Ground::Simulated(_) => Ok(()),
+            Ground::Live(_) => self.traces.remember(ground, place, reference).await,
+        }
     }
 
     async fn change(&mut self, ground: &Ground, index: usize, step: &Step) -> Result<Vec<String>, Trouble> {
-        let door = match &step.place {
-            None => ground.control(),
-            Some(member) => ground.member(member)?,
-        };
+        let door = ground.place(step.place.as_deref())?;
+        for reference in step.touched() {
+            self.touch(ground, step.place.as_deref(), &reference).await?;
+        }
+        if let Ground::Live(_) = ground {
+            self.pace.keep(step).await;
+        }
         let mut answers = Vec::new();
         match &step.action {
             Action::Apply(manifests) => {
                 for manifest in manifests {
-                    self.made.push((step.place.clone(), named(manifest)));
                     answers.push(door.apply(manifest).await?);
                 }
             }
@@ -192,6 +214,7 @@ impl<'a> Player<'a> {
             }
             _ => {}
         }
+        self.pace.acted(step);
         self.told = answers.iter().flat_map(told).collect();
         Ok(answer_problems(step, &answers))
     }
@@ -210,6 +233,32 @@ impl<'a> Player<'a> {
             ground.wait(LOOK).await;
         }
     }
+}
+
+/// When users last acted, so that a policy and a template are never touched within the same second: which came
+/// first is told by timestamps, and those know only seconds.
+#[derive(Debug, Default)]
+struct Pace {
+    policy: Option<Instant>,
+    template: Option<Instant>,
+}
+
+impl Pace {
+    async fn keep(&self, step: &Step) {
+        let other = if is_about_policies(step) { self.template } else { self.policy };
+        if let Some(other) = other {
+            tokio::time::sleep_until(other + SECOND).await;
+        }
+    }
+
+    fn acted(&mut self, step: &Step) {
+        let last = if is_about_policies(step) { &mut self.policy } else { &mut self.template };
+        *last = Some(Instant::now());
+    }
+}
+
+fn is_about_policies(step: &Step) -> bool {
+    step.touched().iter().any(|reference| reference.kind.ends_with("PropagationPolicy"))
 }
 
 /// What kubectl would print of an answer besides that all is well.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::door::named;
 use crate::expectation::Expectation;
 use crate::reference::Reference;
 use crate::short::{OneOrMany, Policy, Template};
@@ -31,7 +32,22 @@ pub struct Step {
 impl Step {
     /// Whether a live control plane cannot be made to do this.
     pub fn is_simulated_only(&self) -> bool {
-        matches!(self.action, Action::Join(_) | Action::Reach(..))
+        match &self.action {
+            Action::Join(_) | Action::Reach(..) => true,
+            // A cluster that was there before is not ours to remove.
+            Action::Delete(references) => references.iter().any(|reference| reference.kind == "Cluster"),
+            _ => false,
+        }
+    }
+
+    /// The objects that somebody changes.
+    pub fn touched(&self) -> Vec<Reference> {
+        match &self.action {
+            Action::Apply(manifests) => manifests.iter().map(named).collect(),
+            Action::Edit(reference, _) | Action::Touch(reference) => vec![reference.clone()],
+            Action::Delete(references) => references.clone(),
+            _ => Vec::new(),
+        }
     }
 }
 

@@ -34,8 +34,8 @@ pub struct Outcome<'a> {
     pub scenario: &'a Scenario,
     /// The way.
     pub way: Way,
-    /// The seed.
-    pub seed: u64,
+    /// The seed; none where nothing is left to chance but the control plane itself.
+    pub seed: Option<u64>,
     /// What became of it.
     pub verdict: Verdict,
     /// How long it took.
@@ -86,7 +86,7 @@ fn run_one(scenario: &Scenario, options: &Options, tell: &impl Fn(&Outcome<'_>))
                 },
             },
         };
-        tell(&Outcome { scenario, way, seed: options.seed, verdict, took: begun.elapsed() });
+        tell(&Outcome { scenario, way, seed: Some(options.seed), verdict, took: begun.elapsed() });
     }
 }
 
@@ -139,11 +139,14 @@ pub async fn run_live(
 ) {
     for scenario in scenarios {
         let begun = Instant::now();
-        let verdict = match unfit(scenario, live, gates) {
-            Some(reason) => Verdict::Skipped(reason),
-            None => play_live(scenario, live).await,
+        let verdict = match live.joined().await {
+            Err(Trouble(trouble)) => Verdict::Failed(Failure::before_the_first_step(vec![trouble])),
+            Ok(joined) => match unfit(scenario, live, &joined, gates) {
+                Some(reason) => Verdict::Skipped(reason),
+                None => play_live(scenario, live).await,
+            },
         };
-        tell(&Outcome { scenario, way: Way::Plain, seed: 0, verdict, took: begun.elapsed() });
+        tell(&Outcome { scenario, way: Way::Plain, seed: None, verdict, took: begun.elapsed() });
     }
 }
 
@@ -153,7 +156,11 @@ async fn play_live(scenario: &Scenario, live: &Live) -> Verdict {
     let played = player.play(&mut ground).await;
     let cleaned = player.clean_up(&ground).await;
     match (played, cleaned) {
-        (Err(failure), _) => Verdict::Failed(failure),
+        (Err(failure), Ok(())) => Verdict::Failed(failure),
+        (Err(mut failure), Err(Trouble(trouble))) => {
+            failure.problems.push(format!("and it could not be cleaned up: {trouble}"));
+            Verdict::Failed(failure)
+        }
         (Ok(()), Err(Trouble(trouble))) => Verdict::Failed(Failure {
             step: 0,
             title: "clean up".to_owned(),
@@ -165,9 +172,17 @@ async fn play_live(scenario: &Scenario, live: &Live) -> Verdict {
 }
 
 /// Why a scenario cannot be played on this control plane.
-fn unfit(scenario: &Scenario, live: &Live, gates: &BTreeMap<String, bool>) -> Option<String> {
+fn unfit(
+    scenario: &Scenario,
+    live: &Live,
+    joined: &[String],
+    gates: &BTreeMap<String, bool>,
+) -> Option<String> {
     if scenario.gates != *gates {
-        return Some(format!("it needs the feature gates {:?}", scenario.gates));
+        return Some(match scenario.gates.is_empty() {
+            true => "it needs the feature gates as they are by default".to_owned(),
+            false => format!("it needs the feature gates {}", listed(&scenario.gates)),
+        });
     }
     let there = live.members();
     for cluster in &scenario.clusters {
@@ -177,6 +192,10 @@ fn unfit(scenario: &Scenario, live: &Live, gates: &BTreeMap<String, bool>) -> Op
         if *cluster != Cluster::named(&cluster.name) {
             return Some(format!("it needs a {} of its own making", cluster.name));
         }
+    }
+    let wanted = |name: &&String| scenario.clusters.iter().any(|cluster| cluster.name == **name);
+    if let Some(other) = joined.iter().find(|name| !wanted(name)) {
+        return Some(format!("it needs a control plane without {other}"));
     }
     let simulated_only = scenario.steps.iter().find(|step| step.is_simulated_only());
     simulated_only.map(|step| format!("{:?} can only be simulated", step.title))

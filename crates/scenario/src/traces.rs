@@ -1,0 +1,271 @@
+//! What a scenario touches on a live control plane: how it was before, whether it is at rest, and how it becomes
+//! again as it was. Knows no steps.
+
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use crate::door::{Door, message};
+use crate::ground::{Ground, Trouble};
+use crate::judge::{binding_of, work_of};
+use crate::reference::Reference;
+
+/// How often is looked whether everything rests.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long nothing may change until that is called rest.
+const REST: Duration = Duration::from_millis(300);
+/// What does not rest within this time is looked at as it is: a live control plane may never rest.
+const RESTLESS: Duration = Duration::from_secs(15);
+/// What keeps an object from being deleted.
+const PROTECTION: &str = "resourcetemplate.karmada.io/deletion-protected";
+
+/// Everything that a scenario touched.
+#[derive(Debug, Default)]
+pub struct Traces(Vec<Trace>);
+
+#[derive(Debug)]
+struct Trace {
+    /// The member; the control plane if none.
+    place: Option<String>,
+    reference: Reference,
+    /// How it was; null if it was not there.
+    before: Value,
+    /// Members that had an object of that name before.
+    members: Vec<String>,
+}
+
+impl Trace {
+    /// Whether this is about that object; who names no group means any.
+    fn is_of(&self, place: Option<&str>, reference: &Reference) -> bool {
+        let groups = self.reference.group.as_ref().zip(reference.group.as_ref());
+        self.place.as_deref() == place
+            && self.reference.kind == reference.kind
+            && self.reference.name == reference.name
+            && self.reference.namespace() == reference.namespace()
+            && groups.is_none_or(|(one, other)| one == other)
+    }
+
+    fn is_new(&self) -> bool {
+        self.before.is_null()
+    }
+
+    /// Of the object, and of what comes of it if it is a template.
+    async fn revisions(&self, ground: &Ground) -> Result<Vec<String>, Trouble> {
+        let reference = &self.reference;
+        let door = ground.place(self.place.as_deref())?;
+        let mut revisions = vec![revision(&door, reference).await?];
+        if self.place.is_none() {
+            revisions.push(revision(&door, &binding_of(&door, reference).await?).await?);
+            for member in ground.members() {
+                revisions.push(revision(&door, &work_of(&door, reference, &member).await?).await?);
+                let member = ground.member(&member)?;
+                revisions.push(revision(&member, reference).await?);
+            }
+        }
+        Ok(revisions)
+    }
+}
+
+impl Traces {
+    /// Has to be called before an object is touched.
+    pub async fn remember(
+        &mut self,
+        ground: &Ground,
+        place: Option<&str>,
+        reference: &Reference,
+    ) -> Result<(), Trouble> {
+        if self.0.iter().any(|trace| trace.is_of(place, reference)) {
+            return Ok(());
+        }
+        let before = ground.place(place)?.get(reference).await?.unwrap_or_default();
+        let mut members = Vec::new();
+        for member in ground.members() {
+            if ground.member(&member)?.get(reference).await?.is_some() {
+                members.push(member);
+            }
+        }
+        let (place, reference) = (place.map(str::to_owned), reference.clone());
+        self.0.push(Trace { place, reference, before, members });
+        Ok(())
+    }
+
+    /// Waits until nothing that was touched, and nothing that comes of it, changes any more.
+    pub async fn rest(&self, ground: &Ground) -> Result<(), Trouble> {
+        let begun = Instant::now();
+        let mut last = (self.revisions(ground).await?, Instant::now());
+        while last.1.elapsed() < REST && begun.elapsed() < RESTLESS {
+            tokio::time::sleep(LOOK).await;
+            let revisions = self.revisions(ground).await?;
+            if revisions != last.0 {
+                last = (revisions, Instant::now());
+            }
+        }
+        Ok(())
+    }
+
+    async fn revisions(&self, ground: &Ground) -> Result<Vec<Vec<String>>, Trouble> {
+        try_join_all(self.0.iter().map(|trace| trace.revisions(ground))).await
+    }
+
+    /// Makes everything be as it was: what is new is deleted, the last first, and waited for until it is gone
+    /// everywhere; what was there gets its fields back.
+    pub async fn erase(&self, ground: &Ground) -> Result<(), Trouble> {
+        for trace in self.0.iter().rev().filter(|trace| trace.is_new()) {
+            let door = ground.place(trace.place.as_deref())?;
+            delete(&door, &trace.reference).await?;
+        }
+        self.rest(ground).await?;
+        let begun = Instant::now();
+        loop {
+            let left = self.left_over(ground).await?;
+            if left.is_empty() {
+                break;
+            }
+            if begun.elapsed() >= ground.patience() {
+                return Err(Trouble(format!("still there: {}", left.join(", "))));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        for trace in self.0.iter().filter(|trace| !trace.is_new()) {
+            let door = ground.place(trace.place.as_deref())?;
+            restore(&door, trace).await?;
+        }
+        Ok(())
+    }
+
+    /// What is new and still there. Copies that nobody takes away, because they were to be preserved, are
+    /// deleted on the way.
+    async fn left_over(&self, ground: &Ground) -> Result<Vec<String>, Trouble> {
+        let control = ground.control();
+        let mut left = Vec::new();
+        for Trace { place, reference, members, .. } in self.0.iter().filter(|trace| trace.is_new()) {
+            if ground.place(place.as_deref())?.get(reference).await?.is_some() {
+                left.push(reference.to_string());
+                continue;
+            }
+            if place.is_some() {
+                continue;
+            }
+            let mut is_on_its_way = control.get(&binding_of(&control, reference).await?).await?.is_some();
+            for member in ground.members() {
+                is_on_its_way |= control.get(&work_of(&control, reference, &member).await?).await?.is_some();
+            }
+            if is_on_its_way {
+                left.push(format!("what became of {reference}"));
+                continue;
+            }
+            for member in ground.members().into_iter().filter(|member| !members.contains(member)) {
+                let door = ground.member(&member)?;
+                if door.get(reference).await?.is_some() {
+                    delete(&door, reference).await?;
+                    left.push(format!("{reference} in {member}"));
+                }
+            }
+        }
+        Ok(left)
+    }
+}
+
+async fn revision(door: &Door, reference: &Reference) -> Result<String, Trouble> {
+    let object = door.get(reference).await?.unwrap_or_default();
+    Ok(object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Deletes an object if it is there, whatever protects it.
+async fn delete(door: &Door, reference: &Reference) -> Result<(), Trouble> {
+    let Some(object) = door.get(reference).await? else { return Ok(()) };
+    if object["metadata"]["labels"].get(PROTECTION).is_some() {
+        door.merge(reference, &json!({ "metadata": { "labels": { PROTECTION: null } } })).await?;
+    }
+    let answer = door.delete(reference).await?;
+    match answer.done || answer.body["code"] == 404 {
+        true => Ok(()),
+        false => Err(Trouble(format!("delete {reference}: {}", message(&answer.body)))),
+    }
+}
+
+/// Gives an object the fields back that it had. One that is gone stays so.
+async fn restore(door: &Door, trace: &Trace) -> Result<(), Trouble> {
+    let Some(now) = door.get(&trace.reference).await? else { return Ok(()) };
+    let patch = way_back(&users_part(&now), &users_part(&trace.before));
+    if patch.is_empty() {
+        return Ok(());
+    }
+    let answer = door.merge(&trace.reference, &Value::Object(patch)).await?;
+    match answer.done {
+        true => Ok(()),
+        false => Err(Trouble(format!("restore {}: {}", trace.reference, message(&answer.body)))),
+    }
+}
+
+/// What a user writes of an object.
+fn users_part(object: &Value) -> Map<String, Value> {
+    let mut part = object.as_object().cloned().unwrap_or_default();
+    part.remove("status");
+    let metadata = |key: &str| object["metadata"].get(key).cloned().unwrap_or_else(|| json!({}));
+    let labels = json!({ "labels": metadata("labels"), "annotations": metadata("annotations") });
+    part.insert("metadata".to_owned(), labels);
+    part
+}
+
+/// The merge patch that leads from one to the other.
+fn way_back(from: &Map<String, Value>, to: &Map<String, Value>) -> Map<String, Value> {
+    let mut patch = Map::new();
+    for (key, value) in to {
+        match (from.get(key), value) {
+            (Some(now), value) if now == value => {}
+            (Some(Value::Object(now)), Value::Object(fields)) => {
+                patch.insert(key.clone(), Value::Object(way_back(now, fields)));
+            }
+            _ => {
+                patch.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    patch.extend(from.keys().filter(|key| !to.contains_key(*key)).map(|key| (key.clone(), Value::Null)));
+    patch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::short::merge;
+
+    #[track_caller]
+    fn check(from: Value, to: Value, expected: Value) {
+        let fields = |value: &Value| value.as_object().cloned().expect("it is a map");
+        let patch = Value::Object(way_back(&fields(&from), &fields(&to)));
+        assert_eq!(patch, expected);
+        let mut reached = from;
+        merge(&mut reached, &patch);
+        assert_eq!(reached, to);
+    }
+
+    #[test]
+    fn the_way_back_is_a_merge_patch() {
+        check(json!({ "a": 1 }), json!({ "a": 1 }), json!({}));
+        check(json!({ "a": 1, "b": 2 }), json!({ "a": 1 }), json!({ "b": null }));
+        check(
+            json!({ "a": { "b": 1, "c": [1] } }),
+            json!({ "a": { "c": [2] }, "d": {} }),
+            json!({ "a": { "b": null, "c": [2] }, "d": {} }),
+        );
+    }
+
+    #[test]
+    fn an_object_is_the_same_with_its_group_and_without() {
+        let reference = |text: &str| text.parse::<Reference>().expect("it names an object");
+        let trace = Trace {
+            place: None,
+            reference: reference("Deployment.apps default/web"),
+            before: Value::Null,
+            members: Vec::new(),
+        };
+        assert!(trace.is_of(None, &reference("Deployment web")));
+        assert!(!trace.is_of(Some("member1"), &reference("Deployment web")));
+        assert!(!trace.is_of(None, &reference("Deployment.example.io web")));
+        assert!(!trace.is_of(None, &reference("Deployment shop/web")));
+    }
+}
