@@ -85,7 +85,8 @@ impl Judge<'_> {
         }
         problems.extend(self.members(reference, expected).await?);
         if self.counts() {
-            problems.extend(events(&control, reference, expected).await?);
+            let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+            problems.extend(events(&control, reference, uid, expected).await?);
         }
         Ok(problems)
     }
@@ -271,7 +272,14 @@ fn claim(expected: &str, object: &Value) -> Result<Option<String>, Trouble> {
     Ok((owner != wanted).then(|| format!("is claimed by {owner}, not by {wanted}")))
 }
 
-async fn events(control: &Door, reference: &Reference, expected: &Expected) -> Result<Vec<String>, Trouble> {
+/// What is wrong with the events about an object. One of the same name that was there before, maybe in another
+/// scenario, is another one.
+async fn events(
+    control: &Door,
+    reference: &Reference,
+    uid: &str,
+    expected: &Expected,
+) -> Result<Vec<String>, Trouble> {
     if expected.events.is_empty() && expected.no_events.is_empty() {
         return Ok(Vec::new());
     }
@@ -282,7 +290,9 @@ async fn events(control: &Door, reference: &Reference, expected: &Expected) -> R
     let list = control.fetch(&format!("/api/v1/namespaces/{namespace}/events")).await?.unwrap_or_default();
     let about = |event: &&Value| {
         let object = &event["involvedObject"];
-        object["kind"] == reference.kind.as_str() && object["name"] == reference.name.as_str()
+        let about = object["uid"].as_str().unwrap_or_default();
+        let is_another = !uid.is_empty() && !about.is_empty() && about != uid;
+        object["kind"] == reference.kind.as_str() && object["name"] == reference.name.as_str() && !is_another
     };
     let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
     let events = list["items"].as_array().into_iter().flatten().filter(about);
