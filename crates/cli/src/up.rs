@@ -160,7 +160,11 @@ async fn start_server(store: Store, certificates: &Certificates, switches: &Swit
         store,
         now: Arc::new(jiff::Timestamp::now),
         random: Arc::new(rand::random),
-        admission: plane::admission::rules(switches.gates, Arc::new(rand::random)),
+        admission: plane::admission::rules(
+            switches.gates,
+            Arc::new(rand::random),
+            Arc::new(jiff::Timestamp::now),
+        ),
         root_ca: certificates.authority.clone(),
     };
     ApiServer::new(config).await.context("prepare the API server")

@@ -25,7 +25,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let Some(seen) = ctx.view.binding(key) else { return Ok(Next::Wait) };
     let clusters = ctx.view.world().clusters.clone();
     let start = Instant::now();
-    let outcome = placement(&seen, &clusters);
+    let outcome = placement(&seen, &clusters, (ctx.now)());
     if matches!(outcome, Placement::Skipped(_)) {
         return Ok(Next::Wait);
     }

@@ -89,7 +89,7 @@ fn thousand_clusters(criterion: &mut Criterion) {
     ] {
         let binding = binding(rules);
         criterion.bench_function(&format!("placement over 1000 clusters, {name}"), |bencher| {
-            bencher.iter(|| placement(black_box(&binding), black_box(&clusters)));
+            bencher.iter(|| placement(black_box(&binding), black_box(&clusters), jiff::Timestamp::default()));
         });
     }
 }

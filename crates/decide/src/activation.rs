@@ -182,7 +182,7 @@ fn lazy_acts(template: &Template, record: &ClaimRecord, pin: Option<&Pin>) -> Op
 }
 
 /// The policy counts its generations up, so a binding it made before it claimed anew has a smaller one.
-fn made_under(pin: &Pin, record: &ClaimRecord) -> bool {
+pub(crate) fn made_under(pin: &Pin, record: &ClaimRecord) -> bool {
     pin.policy.uid == record.policy.uid && pin.policy.generation >= record.policy.generation
 }
 

@@ -3,7 +3,9 @@
 
 use api::placement::FieldSelector;
 use api::selector::{Operator, Requirement};
-use api::{Cluster, ClusterAffinity, Taint, Toleration};
+use api::taint::NO_EXECUTE;
+use api::{Cluster, ClusterAffinity, Taint, Time, Toleration};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::selector::labels_match;
 
@@ -27,13 +29,47 @@ pub fn zones(cluster: &Cluster) -> &[String] {
     }
 }
 
-/// True when one of the tolerations bears the taint.
-pub fn tolerated(taint: &Taint, tolerations: &[Toleration]) -> bool {
-    tolerations.iter().any(|toleration| tolerates(toleration, taint))
+/// How long a taint is borne.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Borne {
+    /// Not at all.
+    Never,
+    /// Until then, and no longer.
+    Until(Time),
+    /// For ever.
+    Always,
+}
+
+impl Borne {
+    /// True when it is borne now.
+    pub fn is_borne(self, now: Timestamp) -> bool {
+        match self {
+            Borne::Never => false,
+            Borne::Until(end) => end.timestamp() > now,
+            Borne::Always => true,
+        }
+    }
+}
+
+/// How long the tolerations bear a taint: the first that bears it says so. Only taints that evict wear
+/// tolerations out.
+pub fn borne(taint: &Taint, tolerations: &[Toleration]) -> Borne {
+    let first = tolerations.iter().find(|toleration| tolerates(toleration, taint));
+    let Some(toleration) = first else { return Borne::Never };
+    match toleration.toleration_seconds.zip(taint.time_added) {
+        Some((seconds, added)) if taint.effect == NO_EXECUTE => Borne::Until(later(added, seconds)),
+        _ => Borne::Always,
+    }
+}
+
+/// A time so many seconds later; beyond the end of time it stays at its end.
+pub(crate) fn later(time: Time, seconds: i64) -> Time {
+    let shifted = time.timestamp().checked_add(SignedDuration::from_secs(seconds.max(0)));
+    shifted.unwrap_or(Timestamp::MAX).into()
 }
 
 /// True when the toleration bears the taint, for however long.
-pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = toleration.effect.is_empty() || toleration.effect == taint.effect;
     let key = toleration.key.is_empty() || toleration.key == taint.key;
     let value = match toleration.operator.as_str() {

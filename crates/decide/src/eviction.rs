@@ -12,13 +12,13 @@ use api::binding::GracefulEvictionTask;
 use api::failover::PurgeMode;
 use api::taint::NO_EXECUTE;
 use api::{Binding, Cluster, Placement, Taint, Time, Toleration, annotations};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Serialize;
 
 pub use graceful::{Graceful, Kept, LetGo, graceful};
 pub use taints::taints;
 
-use crate::affinity::{tolerated, tolerates};
+use crate::affinity::{Borne, borne};
 use crate::binding::is_held;
 
 /// On bindings: since when the workload is unhealthy, by cluster. Karmada keeps this in memory, where a
@@ -222,28 +222,19 @@ enum End<'a> {
     Now(&'a Taint),
 }
 
-/// The first toleration that bears a taint says for how long; the shortest time of all taints counts.
+/// The shortest time of all taints counts.
 fn end<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> End<'a> {
     let mut end = End::Never;
     for taint in taints.iter().filter(|taint| taint.effect == NO_EXECUTE) {
-        if !tolerated(taint, tolerations) {
-            return End::Now(taint);
-        }
-        let toleration = tolerations.iter().find(|toleration| tolerates(toleration, taint));
-        let seconds = toleration.and_then(|toleration| toleration.toleration_seconds);
-        let Some((seconds, added)) = seconds.zip(taint.time_added) else { continue };
-        let at = later(added, seconds);
-        if !matches!(end, End::At(earliest, _) if earliest <= at) {
-            end = End::At(at, taint);
+        match borne(taint, tolerations) {
+            Borne::Never => return End::Now(taint),
+            Borne::Until(at) if !matches!(end, End::At(earliest, _) if earliest <= at) => {
+                end = End::At(at, taint);
+            }
+            Borne::Until(_) | Borne::Always => {}
         }
     }
     end
-}
-
-/// A time so many seconds later; beyond the end of time it stays at its end.
-fn later(time: Time, seconds: i64) -> Time {
-    let shifted = time.timestamp().checked_add(SignedDuration::from_secs(seconds.max(0)));
-    shifted.unwrap_or(Timestamp::MAX).into()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use api::placement::ClusterAffinityTerm;
 use api::{Binding, Cluster};
+use jiff::Timestamp;
 
 pub use division::{Division, Mode, Share};
 pub use failure::Failure;
@@ -29,7 +30,7 @@ pub(crate) use trigger::is_workload;
 pub use trigger::{Skip, Trigger};
 
 /// Decides where the binding's template runs. The order of the clusters does not matter.
-pub fn placement(binding: &Binding, clusters: &[Cluster]) -> Placement {
+pub fn placement(binding: &Binding, clusters: &[Cluster], now: Timestamp) -> Placement {
     if let Some(skip) = trigger::skip(binding) {
         return Placement::Skipped(skip);
     }
@@ -39,7 +40,7 @@ pub fn placement(binding: &Binding, clusters: &[Cluster]) -> Placement {
     let Some(trigger) = trigger::trigger(binding, placement, &sorted) else { return Placement::Unchanged };
     let fresh = trigger::asked(binding).is_some();
     let keep = trigger == Trigger::FollowsClusters;
-    let round = Round { binding, placement, clusters: &sorted, fresh, keep };
+    let round = Round { binding, placement, clusters: &sorted, now, fresh, keep };
     match placement.cluster_affinities.is_empty() {
         true => round.without_groups(trigger),
         false => round.through_groups(trigger),
@@ -51,6 +52,7 @@ struct Round<'a> {
     binding: &'a Binding,
     placement: &'a api::Placement,
     clusters: &'a [&'a Cluster],
+    now: Timestamp,
     fresh: bool,
     keep: bool,
 }
@@ -94,7 +96,7 @@ impl Round<'_> {
         let spec = &self.binding.spec;
         let (mut feasible, mut refused) = (Vec::new(), BTreeMap::new());
         for cluster in self.clusters {
-            match filter::filter(spec, self.placement, term, cluster) {
+            match filter::filter(spec, self.placement, term, cluster, self.now) {
                 Ok(tier) => feasible.push((*cluster, tier)),
                 Err(refusal) => drop(refused.insert(cluster.metadata.name.clone(), refusal)),
             }

@@ -8,7 +8,7 @@ use api::Binding;
 use api::records::{ClaimRecord, Pin, WAITING};
 use serde::Serialize;
 
-use crate::activation::{Activation, HoldWhy, activation};
+use crate::activation::{Activation, HoldWhy, activation, made_under};
 use crate::binding::{self, Bound, Interpretation, Refusal, Rollout};
 use crate::claim::policies::Policies;
 use crate::claim::record::{self, Marks};
@@ -184,7 +184,7 @@ impl<'l> Look<'l> {
         claim_record: Option<&ClaimRecord>,
     ) -> Option<Marks> {
         let template = self.facts.template;
-        let (policy, waits) = (claim.policy().map(AsRef::as_ref), self.waits(claim));
+        let (policy, waits) = (claim.policy().map(AsRef::as_ref), self.waits(claim, claim_record));
         let right = record::is_written(&template.labels, &template.annotations, policy)
             && written == claim_record
             && waits == self.past.waiting;
@@ -206,20 +206,17 @@ impl<'l> Look<'l> {
     }
 
     /// S3: changed while no policy matched. The mark stays until the binding shows that its successor acted, so
-    /// that nothing is lost between the two writes.
-    fn waits(self, claim: &Claim) -> bool {
+    /// that nothing is lost between the two writes. A successor may have made the binding in an earlier life of its
+    /// own; that is not what the template waits for, so only a binding made under this claim counts.
+    fn waits(self, claim: &Claim, claim_record: Option<&ClaimRecord>) -> bool {
         let Past { bound, changed, waiting } = self.past;
-        match claim.policy() {
-            None => {
-                let unmatched = claim.why().reason == ClaimReason::NoMatch;
-                waiting || (self.facts.gates.static_policy && bound && changed && unmatched)
-            }
-            Some(policy) => {
-                let pin = self.bound.and_then(|bound| bound.pin.as_ref());
-                let acted =
-                    |pin: &Pin| pin.policy.uid == policy.uid && pin.template == self.facts.template.digest;
-                waiting && pin.is_some_and(|pin| !acted(pin))
-            }
-        }
+        let Some(claim_record) = claim_record else {
+            let unmatched = claim.why().reason == ClaimReason::NoMatch;
+            return waiting || (self.facts.gates.static_policy && bound && changed && unmatched);
+        };
+        let pin = self.bound.and_then(|bound| bound.pin.as_ref());
+        let acted =
+            |pin: &Pin| made_under(pin, claim_record) && pin.template == self.facts.template.digest;
+        waiting && pin.is_some_and(|pin| !acted(pin))
     }
 }

@@ -90,7 +90,7 @@ pub fn why(world: &World, key: &TemplateKey, answers: Answers<'_>) -> Option<Why
 fn anew(binding: &Binding, world: &World) -> Placement {
     let mut binding = binding.clone();
     binding.metadata.annotations.remove(APPLIED_PLACEMENT);
-    placement(&binding, &world.clusters)
+    placement(&binding, &world.clusters, world.now)
 }
 
 fn bystander(policy: &Policy, template: &Template) -> Option<Bystander> {

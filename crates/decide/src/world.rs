@@ -1,5 +1,5 @@
 //! Everything that decisions depend on, as one value, and how it comes to rest: the decisions a controller
-//! would make, folded until none changes anything. Knows no API server and no time.
+//! would make, folded until none changes anything. Knows no API server and no clock.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use api::interpreter::DependentObjectReference;
 use api::{Binding, Cluster, OverridePolicy};
+use jiff::Timestamp;
 
 use crate::binding::Rollout;
 use crate::claim::policies::Policies;
@@ -44,6 +45,8 @@ pub struct World {
     pub rollouts: BTreeMap<PolicyKey, Rollout>,
     /// Switches.
     pub gates: Gates,
+    /// Which moment; at the beginning of time no toleration has worn out.
+    pub now: Timestamp,
 }
 
 impl World {

@@ -6,12 +6,17 @@ use apiserver::admission::{Admission, Attributes, Operation};
 use apiserver::error::{ApiError, FieldError, Subject};
 use decide::Gates;
 use decide::admission::{Rejection, Review, admission, defaults};
+use jiff::Timestamp;
 use serde_json::Value;
 
 /// Fills in what policies leave out, refuses what makes no sense, and warns of what is probably not meant.
-/// `random` makes the permanent ids.
-pub fn rules(gates: Gates, random: Arc<dyn Fn() -> u128 + Send + Sync>) -> Admission {
-    Arc::new(move |attributes, object| judge(attributes, object, &gates, &*random))
+/// `random` makes the permanent ids, `now` dates taints.
+pub fn rules(
+    gates: Gates,
+    random: Arc<dyn Fn() -> u128 + Send + Sync>,
+    now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+) -> Admission {
+    Arc::new(move |attributes, object| judge(attributes, object, &gates, &*random, &*now))
 }
 
 fn judge(
@@ -19,6 +24,7 @@ fn judge(
     object: &mut Value,
     gates: &Gates,
     random: &dyn Fn() -> u128,
+    now: &dyn Fn() -> Timestamp,
 ) -> Result<Vec<String>, ApiError> {
     let operation = match attributes.operation {
         Operation::Create => decide::admission::Operation::Create,
@@ -29,7 +35,7 @@ fn judge(
         return Ok(Vec::new());
     }
     if attributes.operation != Operation::Delete {
-        defaults(object, attributes.old, operation, random().to_be_bytes());
+        defaults(object, attributes.old, operation, random().to_be_bytes(), now());
     }
     let review = Review {
         operation,

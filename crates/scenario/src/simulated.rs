@@ -72,7 +72,7 @@ impl Simulated {
             store: control_store.clone(),
             now: now.clone(),
             random: random.clone(),
-            admission: plane::admission::rules(switches.gates, random.clone()),
+            admission: plane::admission::rules(switches.gates, random.clone(), now.clone()),
             root_ca: String::new(),
         };
         let control = ApiServer::new(config).await.map_err(|error| Trouble(error.to_string()))?;

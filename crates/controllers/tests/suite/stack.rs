@@ -155,7 +155,7 @@ impl Stack {
     /// The same with other settings.
     pub async fn with(members: &[&str], settings: Settings, switches: Switches) -> Self {
         let (clock, dice) = (clock(), Dice::default());
-        let control = Place::new(admission(dice.clone()), &clock, &dice).await;
+        let control = Place::new(admission(dice.clone(), clock.clone()), &clock, &dice).await;
         let definitions = Collection::new("apiextensions.k8s.io/v1", "customresourcedefinitions", "");
         for definition in api::crd::crds() {
             control.rest.create(&definitions, &definition).await.expect("the server answers");
@@ -332,6 +332,6 @@ impl Stack {
     }
 }
 
-fn admission(dice: Dice) -> apiserver::admission::Admission {
-    plane::admission::rules(decide::Gates::default(), Arc::new(move || dice.roll()))
+fn admission(dice: Dice, clock: Clock) -> apiserver::admission::Admission {
+    plane::admission::rules(decide::Gates::default(), Arc::new(move || dice.roll()), clock)
 }

@@ -1,14 +1,22 @@
 //! What is filled in before an object is judged, on the JSON itself so that nothing unknown gets lost.
 //! Filling in twice changes nothing.
 
-use api::{Suspension, finalizers, kinds, labels, names};
+use api::taint::NO_EXECUTE;
+use api::{Suspension, Time, finalizers, kinds, labels, names};
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::Operation;
 
 /// Fills in what is missing; `old` is what is replaced. `random` becomes the permanent id of an object that needs
-/// one.
-pub fn defaults(object: &mut Value, old: Option<&Value>, operation: Operation, random: [u8; 16]) {
+/// one, `now` the time of a taint that has just been set.
+pub fn defaults(
+    object: &mut Value,
+    old: Option<&Value>,
+    operation: Operation,
+    random: [u8; 16],
+    now: Timestamp,
+) {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (group, kind) = (crate::template::group(&text("/apiVersion")).to_owned(), text("/kind"));
     let namespace = text("/metadata/namespace");
@@ -42,7 +50,10 @@ pub fn defaults(object: &mut Value, old: Option<&Value>, operation: Operation, r
             id(object, labels::CLUSTER_RESOURCE_BINDING_PERMANENT_ID, random, false);
         }
         (kinds::WORK_GROUP, "Work") => id(object, labels::WORK_PERMANENT_ID, random, false),
-        (kinds::CLUSTER_GROUP, "Cluster") => zones(object),
+        (kinds::CLUSTER_GROUP, "Cluster") => {
+            zones(object);
+            dates(object, old, now);
+        }
         _ => {}
     }
 }
@@ -139,6 +150,25 @@ fn zones(object: &mut Value) {
     if !zone.is_empty() && !listed {
         spec.insert("zones".to_owned(), json!([zone]));
         spec.remove("zone");
+    }
+}
+
+/// How long a taint that evicts is borne counts from when it was set. Who writes the same taint again has not set
+/// it anew.
+fn dates(object: &mut Value, old: Option<&Value>, now: Timestamp) {
+    let text = |taint: &Map<String, Value>, field: &str| {
+        taint.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let name = |taint: &Map<String, Value>| ["key", "value", "effect"].map(|field| text(taint, field));
+    let before = old.and_then(|old| old.pointer("/spec/taints")).and_then(Value::as_array);
+    let before: Vec<&Map<String, Value>> = before.into_iter().flatten().filter_map(Value::as_object).collect();
+    for taint in maps(object, "/spec/taints").filter(|taint| text(taint, "effect") == NO_EXECUTE) {
+        let same = before.iter().find(|before| name(before) == name(taint));
+        let time = match same.map(|same| text(same, "timeAdded")) {
+            Some(time) if !time.is_empty() => time,
+            _ => Time::from(now).to_string(),
+        };
+        fill(taint, "timeAdded", &time);
     }
 }
 

@@ -5,6 +5,10 @@ use serde_json::json;
 
 use super::*;
 
+fn now() -> jiff::Timestamp {
+    "2026-01-01T00:00:00.5Z".parse().unwrap()
+}
+
 fn judge_one(object: &Value, old: Option<&Value>, gates: &Gates) -> Result<Vec<Warning>, Rejection> {
     admission(&Review {
         operation: if old.is_some() { Operation::Update } else { Operation::Create },
@@ -31,7 +35,7 @@ fn policy(kind: &str, spec: Value) -> Value {
     for (field, value) in spec.as_object().unwrap() {
         object["spec"][field] = value.clone();
     }
-    defaults(&mut object, None, Operation::Create, [7; 16]);
+    defaults(&mut object, None, Operation::Create, [7; 16], now());
     object
 }
 
@@ -446,10 +450,32 @@ fn defaults_are_filled_in() {
         assert_eq!(object.pointer(pointer), Some(&expected), "{pointer}");
     }
     let mut twice = object.clone();
-    defaults(&mut twice, Some(&object), Operation::Update, [9; 16]);
+    defaults(&mut twice, Some(&object), Operation::Update, [9; 16], now());
     assert_eq!(twice, object, "filling in twice changes nothing");
-    defaults(&mut twice, None, Operation::Create, [9; 16]);
+    defaults(&mut twice, None, Operation::Create, [9; 16], now());
     assert_ne!(twice["metadata"]["labels"], object["metadata"]["labels"], "a copy is another policy");
+}
+
+#[test]
+fn taints_that_evict_are_dated_once() {
+    let cluster = |taints: Value| json!({"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "spec": {"taints": taints}});
+    let check = |old: Option<Value>, taints: Value, expected: Value| {
+        let mut object = cluster(taints);
+        defaults(&mut object, old.map(cluster).as_ref(), Operation::Update, [1; 16], now());
+        assert_eq!(object["spec"]["taints"], expected);
+    };
+    let dated = |time: &str| json!([{"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": time}]);
+    let bare = json!([{"key": "k", "value": "v", "effect": "NoExecute"}]);
+    let (stamp, earlier) = ("2026-01-01T00:00:00Z", "2025-06-01T00:00:00Z");
+    check(None, bare.clone(), dated(stamp));
+    check(None, dated(earlier), dated(earlier));
+    check(Some(json!([])), bare.clone(), dated(stamp));
+    check(Some(bare.clone()), bare.clone(), dated(stamp));
+    check(Some(dated(earlier)), bare.clone(), dated(earlier));
+    let other = json!([{"key": "k", "value": "w", "effect": "NoExecute", "timeAdded": earlier}]);
+    check(Some(other), bare, dated(stamp));
+    let soft = json!([{"key": "k", "effect": "NoSchedule"}, {"key": "k", "effect": "PreferNoSchedule"}]);
+    check(None, soft.clone(), soft);
 }
 
 proptest! {
@@ -463,7 +489,7 @@ proptest! {
             for written in [value.clone(), json!([value.clone()])] {
                 let mut object = policy(kind, json!({}));
                 object["spec"][&field] = written;
-                defaults(&mut object, None, Operation::Create, [1; 16]);
+                defaults(&mut object, None, Operation::Create, [1; 16], now());
                 let _ = judge_one(&object, None, &Gates::default());
             }
         }
@@ -475,7 +501,7 @@ fn u1_the_proposals_names_replace_what_they_became_before() {
     let with = |suspension: Value| json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "RolloutPolicy", "spec": {"suspension": suspension}});
     let check = |old: Value, written: Value, expected: Value| {
         let (old, mut object) = (with(old), with(written));
-        defaults(&mut object, Some(&old), Operation::Update, [1; 16]);
+        defaults(&mut object, Some(&old), Operation::Update, [1; 16], now());
         assert_eq!(object["spec"]["suspension"], expected);
     };
     let on = |names: &[&str]| json!({"clusterNames": names});

@@ -10,7 +10,8 @@ use api::{Binding, Time};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::{Evictions, UNHEALTHY_SINCE, Why, later};
+use super::{Evictions, UNHEALTHY_SINCE, Why};
+use crate::affinity::later;
 use crate::interpret::has_health;
 
 /// How long a failing application is borne unless its policy says otherwise.

@@ -10,7 +10,7 @@ use api::{Binding, Time};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::later;
+use crate::affinity::later;
 use crate::binding::is_held;
 
 /// How the tasks of a binding stand.

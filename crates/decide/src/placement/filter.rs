@@ -6,11 +6,12 @@ use std::fmt;
 use api::placement::{ClusterAffinityTerm, SpreadField};
 use api::taint::{NO_EXECUTE, NO_SCHEDULE};
 use api::{BindingSpec, Cluster, Placement, Taint};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::strategy::Strategy;
 use super::trigger::is_workload;
-use crate::affinity::{cluster_matches, tolerated, zones};
+use crate::affinity::{borne, cluster_matches, zones};
 
 /// Why a cluster may not run it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -69,6 +70,7 @@ pub(super) fn filter(
     placement: &Placement,
     term: Option<&ClusterAffinityTerm>,
     cluster: &Cluster,
+    now: Timestamp,
 ) -> Result<Tier, Refusal> {
     let name = &cluster.metadata.name;
     if cluster.metadata.deletion_timestamp.is_some() {
@@ -83,7 +85,7 @@ pub(super) fn filter(
         if !has_api(cluster, &spec.resource.api_version, &spec.resource.kind) {
             return Err(Refusal::ApiEnablement);
         }
-        if let Some(taint) = untolerated(cluster, placement) {
+        if let Some(taint) = untolerated(cluster, placement, now) {
             return Err(Refusal::TaintToleration { taint: taint.clone() });
         }
     }
@@ -120,10 +122,11 @@ fn has_api(cluster: &Cluster, api_version: &str, kind: &str) -> bool {
     enablements.flat_map(|api| &api.resources).any(|resource| resource.kind == kind)
 }
 
-fn untolerated<'a>(cluster: &'a Cluster, placement: &Placement) -> Option<&'a Taint> {
+/// A taint that is borne no longer is not borne: what had to leave because of it must not come back to it.
+fn untolerated<'a>(cluster: &'a Cluster, placement: &Placement, now: Timestamp) -> Option<&'a Taint> {
     let mut hard =
         cluster.spec.taints.iter().filter(|taint| matches!(taint.effect.as_str(), NO_SCHEDULE | NO_EXECUTE));
-    hard.find(|taint| !tolerated(taint, &placement.cluster_tolerations))
+    hard.find(|taint| !borne(taint, &placement.cluster_tolerations).is_borne(now))
 }
 
 fn lacks(cluster: &Cluster, field: SpreadField) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::binding::BindingSpec;
 use api::{Binding, Cluster, annotations};
+use jiff::Timestamp;
 
 use super::webster::Ties;
 use super::{Placement, placement, trigger};
@@ -12,7 +13,7 @@ use super::{Placement, placement, trigger};
 /// Questions that are remembered; few, because each new one is compared with all of them.
 const QUESTIONS_MAX: usize = 8;
 
-/// The last answers. They hold for the clusters they were given for, so it lives no longer than those.
+/// The last answers. They hold for the clusters and the moment they were given for, so it lives no longer.
 #[derive(Debug, Default)]
 pub struct Recent {
     asked: Vec<(Arc<Binding>, Placement)>,
@@ -20,13 +21,18 @@ pub struct Recent {
 
 impl Recent {
     /// What [`placement`] says.
-    pub fn placement(&mut self, binding: &Arc<Binding>, clusters: &[Cluster]) -> &Placement {
+    pub fn placement(
+        &mut self,
+        binding: &Arc<Binding>,
+        clusters: &[Cluster],
+        now: Timestamp,
+    ) -> &Placement {
         match self.asked.iter().position(|(asked, _)| is_same(asked, binding)) {
             // The latest stand first, because the next question is likely theirs.
             Some(position) => self.asked[..=position].rotate_right(1),
             None => {
                 self.asked.truncate(QUESTIONS_MAX - 1);
-                self.asked.insert(0, (Arc::clone(binding), placement(binding, clusters)));
+                self.asked.insert(0, (Arc::clone(binding), placement(binding, clusters, now)));
             }
         }
         &self.asked[0].1

@@ -40,7 +40,7 @@ impl Answers<'static> {
 
 /// What the scheduler writes, without its time stamps.
 fn place(binding: &mut Arc<Binding>, world: &World, recent: &mut Recent) -> bool {
-    let outcome = recent.placement(binding, &world.clusters);
+    let outcome = recent.placement(binding, &world.clusters, world.now);
     match outcome {
         Placement::Skipped(_) | Placement::Unchanged | Placement::Kept { .. } => false,
         Placement::Scheduled(schedule) if is_written(schedule, binding) => false,

@@ -152,6 +152,23 @@ fn s3_the_waiting_list_remembers_a_change_that_was_taken_back() {
 }
 
 #[test]
+fn s3_a_template_that_comes_back_to_its_policy_gets_it_as_it_is_now() {
+    tell_twins(
+        "gate static
+         policy pp1 selects team=a on m1
+         deployment nginx labels team=a
+         policy pp1 selects team=a on m2
+         expect nginx by pp1 on m1
+         edit nginx labels team=b
+         expect nginx by nobody on m1
+         edit nginx labels team=a
+         expect nginx by pp1 on m2
+         policy pp1 selects team=a on m3
+         expect nginx by pp1 on m2",
+    );
+}
+
+#[test]
 fn s3_a_user_change_chooses_anew_by_the_full_ranking() {
     tell(
         "gate static

@@ -25,6 +25,8 @@ pub enum Way {
     Touched,
     /// As plain, but the clock stands still.
     OneSecond,
+    /// As plain, but controllers crash when they have written the claims, before they write any binding.
+    Crashes,
 }
 
 /// A control plane with members.
@@ -51,7 +53,7 @@ fn member(index: u8) -> Cluster {
 
 /// Tells a story in every way.
 pub fn tell(steps: &str) {
-    for way in [Way::Plain, Way::Restarts, Way::Touched, Way::OneSecond] {
+    for way in [Way::Plain, Way::Restarts, Way::Touched, Way::OneSecond, Way::Crashes] {
         let mut story = Story::new(way);
         for line in steps.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             story.step(line);
@@ -108,6 +110,9 @@ impl Story {
     /// Controllers look at what changed; then nothing may be left to do.
     fn look(&mut self, touched: &BTreeSet<Arc<TemplateKey>>) {
         let keys = if self.way == Way::Touched { touched.clone() } else { self.every() };
+        if self.way == Way::Crashes {
+            keys.iter().for_each(|key| self.write_claim(key));
+        }
         self.world.settle(&keys, Answers::BRAIN);
         if self.way == Way::Restarts {
             self.world = self.world.clone();
@@ -115,6 +120,17 @@ impl Story {
         let left = self.world.settle_all(Answers::BRAIN);
         assert_eq!(left, BTreeSet::new(), "looking twice changes nothing ({:?})", self.way);
         self.sync_members();
+    }
+
+    /// The first of the two writes for a template.
+    fn write_claim(&mut self, key: &TemplateKey) {
+        let decided = self.world.look(key, Answers::BRAIN);
+        let Some(marks) = decided.and_then(|decided| decided.template) else { return };
+        let template = self.world.templates.get(key).expect("it was looked at");
+        let mut object = Value::clone(&template.object);
+        object["metadata"]["labels"] = json!(marks.labels);
+        object["metadata"]["annotations"] = json!(marks.annotations);
+        self.world.templates.insert(Template::read(Arc::new(object)).expect("a template"));
     }
 
     pub fn put_policy(&mut self, policy: PropagationPolicy) {

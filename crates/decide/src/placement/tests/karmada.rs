@@ -53,7 +53,7 @@ fn answers_are_those_of_karmada() {
         if fresh == "fresh" {
             binding = asked_again(binding);
         }
-        let answer = match placement(&binding, &members(clusters)) {
+        let answer = match placement(&binding, &members(clusters), NOW) {
             decided @ Placement::Scheduled(_) => answer(&decided),
             _ => "error".to_owned(),
         };

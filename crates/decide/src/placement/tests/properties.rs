@@ -115,13 +115,13 @@ proptest! {
         for (anew, what) in steps {
             latest = varied(if anew { first.clone() } else { latest }, what);
             let asked = Arc::new(latest.clone());
-            prop_assert_eq!(recent.placement(&asked, &members), &placement(&latest, &members));
+            prop_assert_eq!(recent.placement(&asked, &members, NOW), &placement(&latest, &members, NOW));
         }
     }
 
     #[test]
     fn a_division_sums_to_the_replicas_and_respects_capacity(binding in bindings(), members in members()) {
-        let Placement::Scheduled(schedule) = placement(&binding, &members) else { return Ok(()) };
+        let Placement::Scheduled(schedule) = placement(&binding, &members, NOW) else { return Ok(()) };
         let (spec, strategy) = (&binding.spec, schedule.division.strategy);
         let sum: i32 = schedule.clusters.iter().map(|target| target.replicas).sum();
         if strategy == super::Strategy::Duplicated {
@@ -144,7 +144,7 @@ proptest! {
         let mut settled = settle(binding(rule, first), &members);
         let before = settled.spec.clusters.clone();
         settled.spec.replicas = second;
-        let Placement::Scheduled(schedule) = placement(&settled, &members) else { return Ok(()) };
+        let Placement::Scheduled(schedule) = placement(&settled, &members, NOW) else { return Ok(()) };
         for cluster in &members {
             let name = &cluster.metadata.name;
             let (old, new) = (replicas_in(&before, name), replicas_in(&schedule.clusters, name));
@@ -168,12 +168,12 @@ proptest! {
         (binding, members, shuffled) in (bindings(), members())
             .prop_flat_map(|(binding, members)| (Just(binding), Just(members.clone()), Just(members).prop_shuffle())),
     ) {
-        prop_assert_eq!(placement(&binding, &shuffled), placement(&binding, &members));
+        prop_assert_eq!(placement(&binding, &shuffled, NOW), placement(&binding, &members, NOW));
     }
 
     #[test]
     fn bounds_of_constraints_are_kept(binding in bindings(), members in members()) {
-        let Placement::Scheduled(schedule) = placement(&binding, &members) else { return Ok(()) };
+        let Placement::Scheduled(schedule) = placement(&binding, &members, NOW) else { return Ok(()) };
         if schedule.division.strategy != super::Strategy::Duplicated { return Ok(()) }
         let rules: Rules = binding.spec.placement.expect("a placement");
         for constraint in rules.spread_constraints {

@@ -18,7 +18,7 @@ pub(super) fn settle_later(binding: Binding, clusters: &[Cluster]) -> Binding {
 
 fn settle_at(mut binding: Binding, clusters: &[Cluster], now: &str) -> Binding {
     let now: Timestamp = now.parse().expect("a time");
-    let decision = placement(&binding, clusters);
+    let decision = placement(&binding, clusters, now);
     let before = binding.spec.clone();
     decision.write_spec(&mut binding);
     if binding.spec != before {
@@ -29,7 +29,7 @@ fn settle_at(mut binding: Binding, clusters: &[Cluster], now: &str) -> Binding {
 }
 
 fn trigger_of(binding: &Binding, clusters: &[Cluster]) -> String {
-    match placement(binding, clusters) {
+    match placement(binding, clusters, NOW) {
         Placement::Scheduled(schedule) => schedule.trigger.to_string(),
         other => other.to_string(),
     }
@@ -124,7 +124,7 @@ fn each_refused_cluster_has_its_reason() {
     check(&binding, &[], "0/0 clusters are available: no cluster exists.");
     let here = with_previous(binding, &[("m2", 1), ("m3", 1)]);
     let Placement::Nowhere { failure: Failure::NoClusterFit { refused, .. }, .. } =
-        placement(&here, &members)
+        placement(&here, &members, NOW)
     else {
         panic!("no cluster has a zone");
     };
@@ -134,6 +134,34 @@ fn each_refused_cluster_has_its_reason() {
         (&zone, &zone),
         "what runs is not driven out by taints or APIs"
     );
+}
+
+#[test]
+fn a_taint_that_was_borne_for_long_enough_keeps_away() {
+    let mut members = clusters(&[9, 9]);
+    members[0].spec.taints = serde_json::from_value(json!([
+        {"key": "k", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+    ]))
+    .expect("taints");
+    let bears = |toleration: Value| {
+        let mut whole = json!({"key": "k", "operator": "Exists"});
+        whole.as_object_mut().expect("a map").extend(toleration.as_object().expect("a map").clone());
+        binding(json!({"clusterTolerations": [whole]}), 1)
+    };
+    let check = |binding: &Binding, now: &str, expected: &str| {
+        let now: Timestamp = now.parse().expect("a time");
+        assert_eq!(answer(&placement(binding, &members, now)), expected);
+    };
+    let (within, after) = ("2026-01-01T00:00:59Z", "2026-01-01T00:01:00Z");
+    check(&bears(json!({"tolerationSeconds": 60})), within, "m1:1 m2:1");
+    check(&bears(json!({"tolerationSeconds": 60})), after, "m2:1");
+    check(&bears(json!({})), after, "m1:1 m2:1");
+    let here = with_previous(bears(json!({"tolerationSeconds": 60})), &[("m1", 1), ("m2", 1)]);
+    check(&here, after, "m1:1 m2:1");
+    members[0].spec.taints[0].effect = "NoSchedule".to_owned();
+    let now: Timestamp = after.parse().expect("a time");
+    let soft = placement(&bears(json!({"tolerationSeconds": 60})), &members, now);
+    assert_eq!(answer(&soft), "m1:1 m2:1", "only what evicts wears a toleration out");
 }
 
 #[test]
@@ -222,7 +250,7 @@ fn c3_nothing_fits_clears_and_too_little_room_keeps() {
         binding(with(dynamic(), "clusterAffinity", json!({"clusterNames": ["m9"]})), 4),
         &[("m1", 4)],
     );
-    assert!(matches!(placement(&nowhere, &members), Placement::Nowhere { .. }));
+    assert!(matches!(placement(&nowhere, &members, NOW), Placement::Nowhere { .. }));
     let cleared = settle(nowhere, &members);
     assert_eq!(cleared.spec.clusters, []);
     assert_eq!(
@@ -244,16 +272,16 @@ fn groups_are_tried_forward_from_the_one_in_use() {
     let wanted = |replicas: i32| binding(with(dynamic(), "clusterAffinities", groups.clone()), replicas);
     let settled = settle(wanted(5), &clusters(&[2, 9]));
     assert_eq!(settled.status.scheduler_observed_affinity_name, "second");
-    let Placement::Scheduled(schedule) = placement(&wanted(5), &clusters(&[2, 9])) else { panic!("it fits") };
+    let Placement::Scheduled(schedule) = placement(&wanted(5), &clusters(&[2, 9]), NOW) else { panic!("it fits") };
     assert_eq!(schedule.tried[0].affinity_name, "first");
 
     let mut later = settled.clone();
     later.spec.replicas = 6;
     check(&later, &clusters(&[20, 9]), "m2:6");
-    assert!(matches!(placement(&wanted(50), &clusters(&[2, 9])), Placement::Kept { .. }));
+    assert!(matches!(placement(&wanted(50), &clusters(&[2, 9]), NOW), Placement::Kept { .. }));
     let mut gone = settled;
     gone.spec.replicas = 4;
-    let left = placement(&gone, &clusters(&[20])[..1]);
+    let left = placement(&gone, &clusters(&[20])[..1], NOW);
     assert!(matches!(left, Placement::Nowhere { .. }), "the group in use decides, and it has no cluster");
 }
 
@@ -275,7 +303,7 @@ fn overflow_groups_take_what_does_not_fit() {
 #[test]
 fn the_answer_tells_its_arithmetic() {
     let up = with_previous(binding(dynamic(), 24), &[("m1", 2), ("m2", 4), ("m3", 6)]);
-    let answer = placement(&up, &clusters(&[10, 5, 20]));
+    let answer = placement(&up, &clusters(&[10, 5, 20]), NOW);
     assert_eq!(
         answer.to_string(),
         "Scheduled because the placement changed: 24 replicas by free capacity, dividing only what is new: \
