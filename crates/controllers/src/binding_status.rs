@@ -2,8 +2,8 @@
 //! there into the template's.
 
 use api::Work;
-use decide::BindingKey;
 use decide::status::status;
+use decide::{BindingKey, TemplateKey, interpret};
 
 use crate::ctx::{self, Ctx, bindings};
 use crate::events::{Regarding, Tone};
@@ -49,6 +49,15 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         written?;
     }
     Ok(Next::Wait)
+}
+
+/// Whether a template's status is not what its binding says. Who wrote the binding's may have seen an older state of
+/// the template that was right by chance.
+pub fn lags(ctx: &Ctx, key: &TemplateKey) -> bool {
+    let world = ctx.view.world();
+    let binding = world.bindings.get(&key.binding()).filter(|binding| template_key(binding) == *key);
+    let Some((template, binding)) = world.templates.get(key).zip(binding) else { return false };
+    interpret::aggregate(&template.object, &binding.status.aggregated_status, (ctx.now)()).is_some()
 }
 
 fn tell(ctx: &Ctx, about: Regarding, message: &str, error: Option<&Error>) {

@@ -215,8 +215,7 @@ impl<'l> Look<'l> {
             return waiting || (self.facts.gates.static_policy && bound && changed && unmatched);
         };
         let pin = self.bound.and_then(|bound| bound.pin.as_ref());
-        let acted =
-            |pin: &Pin| made_under(pin, claim_record) && pin.template == self.facts.template.digest;
+        let acted = |pin: &Pin| made_under(pin, claim_record) && pin.template == self.facts.template.digest;
         waiting && pin.is_some_and(|pin| !acted(pin))
     }
 }

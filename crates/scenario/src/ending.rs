@@ -27,13 +27,15 @@ const NOISE: [&str; 12] = [
     "ReplicaSet",
 ];
 /// Fields that count writes, or tell ids and times.
-const NOISE_FIELDS: [&str; 9] = [
+const NOISE_FIELDS: [&str; 11] = [
     "uid",
     "nodePort",
     "resourceVersion",
     "generation",
     "observedGeneration",
     "schedulerObservedGeneration",
+    "resourceTemplateGeneration",
+    "resourcetemplate.karmada.io/generation",
     "managedFields",
     "creationTimestamp",
     "revisionHistoryLimit",
@@ -73,11 +75,20 @@ async fn collect(place: &str, door: &Door, ending: &mut Ending) -> Result<(), Tr
         for mut object in list["items"].as_array().into_iter().flatten().cloned() {
             let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
             let key = format!("{place}: {} {}/{}", served.kind, text("namespace"), text("name"));
+            let observed = observed(&object);
             blur(&mut object);
+            object["observed"] = observed;
             ending.insert(blurred(&key), object);
         }
     }
     Ok(())
+}
+
+/// Whether what observes an object has seen its latest state, if anybody tells. The numbers may differ.
+fn observed(object: &Value) -> Value {
+    let latest = object["metadata"]["generation"].as_i64();
+    let seen = object["status"]["observedGeneration"].as_i64();
+    seen.zip(latest).map(|(seen, latest)| seen >= latest).into()
 }
 
 /// Takes out what may differ, and what is as good as nothing.

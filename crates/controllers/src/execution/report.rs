@@ -87,7 +87,9 @@ fn applied(work: &Work, outcomes: &[Outcome]) -> Condition {
         return told(ConditionStatus::False, "AppliedFailed", &message);
     }
     let before = conditions::find(&work.status.conditions, APPLIED);
-    let before = before.filter(|before| before.status == ConditionStatus::True);
+    // What was said of another state of the Work says nothing of how the member came to this one.
+    let of_this = |before: &&Condition| before.observed_generation == work.metadata.generation;
+    let before = before.filter(|before| before.status == ConditionStatus::True).filter(of_this);
     let written = |outcome: &Outcome| matches!(outcome, Outcome::Written { .. });
     match before {
         // What was there is no news.

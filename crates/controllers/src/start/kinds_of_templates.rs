@@ -8,12 +8,12 @@ use decide::TemplateKey;
 use tokio_util::sync::CancellationToken;
 
 use super::{Starter, place};
-use crate::clients;
 use crate::ctx::Ctx;
 use crate::discovery::{self, Found, TemplateKind};
 use crate::rest::Collection;
 use crate::runtime::{Priority, Seen};
 use crate::view::Served;
+use crate::{binding_status, clients};
 
 /// How often kinds are looked for when no definition changes: aggregated ones come without.
 const DISCOVER_EVERY: Duration = Duration::from_secs(30);
@@ -99,6 +99,9 @@ impl Starter {
                 ctx.queues.namespaces.add(key.name.clone(), Priority::User);
             }
             touched.iter().for_each(|key| ctx.queues.works.add(key.binding(), Priority::User));
+            for key in touched.iter().filter(|key| binding_status::lags(&ctx, key)) {
+                ctx.queues.statuses.add(key.binding(), Priority::Resync);
+            }
             ctx.queues.look_at(touched, Priority::User);
         });
     }

@@ -161,7 +161,8 @@ fn dates(object: &mut Value, old: Option<&Value>, now: Timestamp) {
     };
     let name = |taint: &Map<String, Value>| ["key", "value", "effect"].map(|field| text(taint, field));
     let before = old.and_then(|old| old.pointer("/spec/taints")).and_then(Value::as_array);
-    let before: Vec<&Map<String, Value>> = before.into_iter().flatten().filter_map(Value::as_object).collect();
+    let before: Vec<&Map<String, Value>> =
+        before.into_iter().flatten().filter_map(Value::as_object).collect();
     for taint in maps(object, "/spec/taints").filter(|taint| text(taint, "effect") == NO_EXECUTE) {
         let same = before.iter().find(|before| name(before) == name(taint));
         let time = match same.map(|same| text(same, "timeAdded")) {
@@ -184,5 +185,70 @@ fn maps<'o>(object: &'o mut Value, pointer: &str) -> impl Iterator<Item = &'o mu
 fn fill(map: &mut Map<String, Value>, field: &str, value: &str) {
     if map.get(field).is_none_or(|present| present.is_null() || present == "") {
         map.insert(field.to_owned(), value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-01-01T00:00:00.5Z".parse().expect("a time")
+    }
+
+    #[test]
+    fn taints_that_evict_are_dated_once() {
+        let cluster = |taints: Value| json!({"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "spec": {"taints": taints}});
+        let check = |old: Option<Value>, taints: Value, expected: Value| {
+            let mut object = cluster(taints);
+            defaults(&mut object, old.map(cluster).as_ref(), Operation::Update, [1; 16], now());
+            assert_eq!(object["spec"]["taints"], expected);
+        };
+        let dated =
+            |time: &str| json!([{"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": time}]);
+        let bare = json!([{"key": "k", "value": "v", "effect": "NoExecute"}]);
+        let (stamp, earlier) = ("2026-01-01T00:00:00Z", "2025-06-01T00:00:00Z");
+        check(None, bare.clone(), dated(stamp));
+        check(None, dated(earlier), dated(earlier));
+        check(Some(json!([])), bare.clone(), dated(stamp));
+        check(Some(bare.clone()), bare.clone(), dated(stamp));
+        check(Some(dated(earlier)), bare.clone(), dated(earlier));
+        let other = json!([{"key": "k", "value": "w", "effect": "NoExecute", "timeAdded": earlier}]);
+        check(Some(other), bare, dated(stamp));
+        let soft = json!([{"key": "k", "effect": "NoSchedule"}, {"key": "k", "effect": "PreferNoSchedule"}]);
+        check(None, soft.clone(), soft);
+    }
+
+    #[test]
+    fn u1_the_proposals_names_replace_what_they_became_before() {
+        let with = |suspension: Value| json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "RolloutPolicy", "spec": {"suspension": suspension}});
+        let check = |old: Value, written: Value, expected: Value| {
+            let (old, mut object) = (with(old), with(written));
+            defaults(&mut object, Some(&old), Operation::Update, [1; 16], now());
+            assert_eq!(object["spec"]["suspension"], expected);
+        };
+        let on = |names: &[&str]| json!({"clusterNames": names});
+        check(
+            json!({"dispatchingOnClusters": on(&["a", "b"])}),
+            json!({"dispatchingOnClusters": on(&["a", "b"]), "suspendDispatchingOnClusters": on(&["b"])}),
+            json!({"dispatchingOnClusters": on(&["b"])}),
+        );
+        check(
+            json!({"dispatching": true}),
+            json!({"dispatching": true, "suspendDispatching": false}),
+            json!({"dispatching": false}),
+        );
+        // Another kind of brake does not take the place of the first: that would let clusters go. Both are refused.
+        check(
+            json!({"dispatching": true}),
+            json!({"dispatching": true, "suspendDispatchingOnClusters": on(&["a"])}),
+            json!({"dispatching": true, "dispatchingOnClusters": on(&["a"])}),
+        );
+        // Who changes both at once means both.
+        check(
+            json!({"dispatchingOnClusters": on(&["a"])}),
+            json!({"dispatchingOnClusters": on(&["b"]), "suspendDispatchingOnClusters": on(&["c"])}),
+            json!({"dispatchingOnClusters": on(&["b", "c"])}),
+        );
     }
 }

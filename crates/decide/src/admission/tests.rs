@@ -456,28 +456,6 @@ fn defaults_are_filled_in() {
     assert_ne!(twice["metadata"]["labels"], object["metadata"]["labels"], "a copy is another policy");
 }
 
-#[test]
-fn taints_that_evict_are_dated_once() {
-    let cluster = |taints: Value| json!({"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "spec": {"taints": taints}});
-    let check = |old: Option<Value>, taints: Value, expected: Value| {
-        let mut object = cluster(taints);
-        defaults(&mut object, old.map(cluster).as_ref(), Operation::Update, [1; 16], now());
-        assert_eq!(object["spec"]["taints"], expected);
-    };
-    let dated = |time: &str| json!([{"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": time}]);
-    let bare = json!([{"key": "k", "value": "v", "effect": "NoExecute"}]);
-    let (stamp, earlier) = ("2026-01-01T00:00:00Z", "2025-06-01T00:00:00Z");
-    check(None, bare.clone(), dated(stamp));
-    check(None, dated(earlier), dated(earlier));
-    check(Some(json!([])), bare.clone(), dated(stamp));
-    check(Some(bare.clone()), bare.clone(), dated(stamp));
-    check(Some(dated(earlier)), bare.clone(), dated(earlier));
-    let other = json!([{"key": "k", "value": "w", "effect": "NoExecute", "timeAdded": earlier}]);
-    check(Some(other), bare, dated(stamp));
-    let soft = json!([{"key": "k", "effect": "NoSchedule"}, {"key": "k", "effect": "PreferNoSchedule"}]);
-    check(None, soft.clone(), soft);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
@@ -494,37 +472,4 @@ proptest! {
             }
         }
     }
-}
-
-#[test]
-fn u1_the_proposals_names_replace_what_they_became_before() {
-    let with = |suspension: Value| json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "RolloutPolicy", "spec": {"suspension": suspension}});
-    let check = |old: Value, written: Value, expected: Value| {
-        let (old, mut object) = (with(old), with(written));
-        defaults(&mut object, Some(&old), Operation::Update, [1; 16], now());
-        assert_eq!(object["spec"]["suspension"], expected);
-    };
-    let on = |names: &[&str]| json!({"clusterNames": names});
-    check(
-        json!({"dispatchingOnClusters": on(&["a", "b"])}),
-        json!({"dispatchingOnClusters": on(&["a", "b"]), "suspendDispatchingOnClusters": on(&["b"])}),
-        json!({"dispatchingOnClusters": on(&["b"])}),
-    );
-    check(
-        json!({"dispatching": true}),
-        json!({"dispatching": true, "suspendDispatching": false}),
-        json!({"dispatching": false}),
-    );
-    // Another kind of brake does not take the place of the first: that would let clusters go. Both are refused.
-    check(
-        json!({"dispatching": true}),
-        json!({"dispatching": true, "suspendDispatchingOnClusters": on(&["a"])}),
-        json!({"dispatching": true, "dispatchingOnClusters": on(&["a"])}),
-    );
-    // Who changes both at once means both.
-    check(
-        json!({"dispatchingOnClusters": on(&["a"])}),
-        json!({"dispatchingOnClusters": on(&["b"]), "suspendDispatchingOnClusters": on(&["c"])}),
-        json!({"dispatchingOnClusters": on(&["b", "c"])}),
-    );
 }

@@ -75,7 +75,8 @@ fn counters(template: &Value, items: &[AggregatedStatusItem], Counters(fields, a
             && number("observedGeneration") >= number("generation")
             && number("resourceTemplateGeneration") >= generation
     };
-    if items.iter().all(caught_up) && generation != 0 {
+    // Nobody is not everybody: what runs nowhere yet was observed by none.
+    if !items.is_empty() && items.iter().all(caught_up) && generation != 0 {
         status.insert("observedGeneration".to_owned(), generation.into());
     }
     Value::Object(status)

@@ -273,6 +273,7 @@ fn counters_add_up_and_the_generation_follows_the_slowest_member() {
     observed["observedGeneration"] = json!(3);
     check_aggregate(&deployment, &[member(3), member(3)], observed);
     check_aggregate(&deployment, &[member(3), member(2)], sums);
+    check_aggregate(&deployment, &[], json!({"conditions": [1]}));
     check_aggregate(
         &deployment,
         &[member(3), Value::Null],
@@ -362,15 +363,40 @@ fn a_job_is_done_when_it_is_done_everywhere() {
         &[member("Complete", late, early), member("", early, "")],
         json!({"succeeded": 2, "startTime": early}),
     );
-    check_aggregate(
-        &job,
-        &[member("Failed", late, ""), Value::Null],
-        json!({"succeeded": 1, "conditions": told("Failed", "JobFailed", "Job executed failed in member clusters m1")}),
-    );
+    check_aggregate(&job, &[member("", late, ""), Value::Null], json!({"succeeded": 1}));
     let finished = object(
         "batch/v1",
         "Job",
         json!({"status": {"conditions": [{"type": "Complete", "status": "True"}]}}),
     );
     check_aggregate(&finished, &[member("", early, "")], Value::Null);
+}
+
+#[test]
+fn a_job_has_failed_when_it_failed_somewhere_and_the_rest_is_counted_still() {
+    let start = "2026-01-01T01:00:00Z";
+    let failed =
+        json!({"failed": 1, "startTime": start, "conditions": [{"type": "Failed", "status": "True"}]});
+    let told = |clusters: &str| {
+        let message = format!("Job executed failed in member clusters {clusters}");
+        let condition = |kind: &str| {
+            json!({"type": kind, "status": "True", "reason": "JobFailed", "message": message,
+                "lastProbeTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"})
+        };
+        json!([condition("FailureTarget"), condition("Failed")])
+    };
+    let job = |status: &Value| object("batch/v1", "Job", json!({"status": status}));
+    // Kubernetes lets no Job finish that has something active or that never began.
+    let first = json!({"failed": 1, "startTime": start, "conditions": told("m1")});
+    let active = json!({"active": 2, "startTime": start});
+    check_aggregate(&job(&Value::Null), &[failed.clone(), active.clone()], first.clone());
+    check_aggregate(&job(&Value::Null), &[failed.clone(), Value::Null], first.clone());
+    check_aggregate(&job(&first), &[failed.clone(), active], Value::Null);
+    let done =
+        json!({"succeeded": 2, "startTime": start, "conditions": [{"type": "Complete", "status": "True"}]});
+    let both = json!({"failed": 1, "succeeded": 2, "startTime": start, "conditions": told("m1")});
+    check_aggregate(&job(&first), &[failed.clone(), done.clone()], both.clone());
+    let twice = json!({"failed": 2, "startTime": start, "conditions": told("m1,m2")});
+    check_aggregate(&job(&first), &[failed.clone(), failed], twice);
+    check_aggregate(&job(&both), &[done], Value::Null);
 }

@@ -116,8 +116,9 @@ impl Placement {
     /// Status, reason and message of the `Scheduled` condition; none if it stays as it is.
     pub fn condition(&self) -> Option<(ConditionStatus, &'static str, String)> {
         match self {
-            Placement::Skipped(_) | Placement::Unchanged => None,
-            Placement::Scheduled(_) => {
+            Placement::Skipped(_) => None,
+            // What stands was decided well, also if whoever decided it could not say so any more.
+            Placement::Unchanged | Placement::Scheduled(_) => {
                 let message = "Binding has been scheduled successfully.".to_owned();
                 Some((ConditionStatus::True, "Success", message))
             }
@@ -150,7 +151,10 @@ impl Placement {
             conditions::set(&mut status.conditions, condition, now);
         }
         match self {
-            Placement::Unchanged => status.scheduler_observed_generation = generation,
+            Placement::Unchanged => {
+                status.scheduler_observed_generation = generation;
+                status.last_scheduled_time.get_or_insert(Time::from(now));
+            }
             Placement::Scheduled(schedule) => {
                 status.scheduler_observed_generation = generation;
                 status.scheduler_observed_affinity_name.clone_from(&schedule.affinity_name);

@@ -21,12 +21,7 @@ pub struct Recent {
 
 impl Recent {
     /// What [`placement`] says.
-    pub fn placement(
-        &mut self,
-        binding: &Arc<Binding>,
-        clusters: &[Cluster],
-        now: Timestamp,
-    ) -> &Placement {
+    pub fn placement(&mut self, binding: &Arc<Binding>, clusters: &[Cluster], now: Timestamp) -> &Placement {
         match self.asked.iter().position(|(asked, _)| is_same(asked, binding)) {
             // The latest stand first, because the next question is likely theirs.
             Some(position) => self.asked[..=position].rotate_right(1),

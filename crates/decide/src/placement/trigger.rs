@@ -165,10 +165,11 @@ fn placement_changed(binding: &Binding, placement: &Placement) -> bool {
         workload_affinity: None,
         ..placement.clone()
     };
-    if *placement == applied {
-        return false;
-    }
     let observed = &binding.status.scheduler_observed_affinity_name;
+    if *placement == applied {
+        // Whoever chose a group could not say which any more.
+        return !placement.cluster_affinities.is_empty() && observed.is_empty();
+    }
     without_groups(placement) != without_groups(&applied)
         || group_changed(&placement.cluster_affinities, &applied.cluster_affinities, observed)
 }

@@ -60,15 +60,15 @@ fn prune_deployment(manifest: &mut Value) {
 }
 
 /// A Job deletes itself in the control plane, not in the members; a selector made for it there means nothing here.
+/// It goes as a whole: what is left of it would be applied in place of the one that the member made.
 fn prune_job(manifest: &mut Value) {
     remove(manifest, &["spec", "ttlSecondsAfterFinished"]);
     if at(manifest, &["spec", "manualSelector"]) == Some(&Value::Bool(true)) {
         return;
     }
-    for path in [&["spec", "selector", "matchLabels"][..], &["spec", "template", "metadata", "labels"]] {
-        if let Some(labels) = map_if_there(manifest, path) {
-            labels.retain(|key, _| !JOB_LABELS.contains(&key.as_str()));
-        }
+    remove(manifest, &["spec", "selector"]);
+    if let Some(labels) = map_if_there(manifest, &["spec", "template", "metadata", "labels"]) {
+        labels.retain(|key, _| !JOB_LABELS.contains(&key.as_str()));
     }
 }
 

@@ -278,10 +278,7 @@ fn job_completions_are_divided_like_the_replicas() {
             [1, 2]
         );
         assert_eq!(specs[0]["template"]["metadata"]["labels"], json!({"app": "j"}));
-        assert_eq!(
-            (specs[0]["selector"]["matchLabels"].clone(), specs[0].get("ttlSecondsAfterFinished")),
-            (json!({}), None)
-        );
+        assert_eq!((specs[0].get("selector"), specs[0].get("ttlSecondsAfterFinished")), (None, None));
         let mut duplicated = spec;
         duplicated["placement"] = json!({});
         let works = rendered(&binding(&job, duplicated), &job, &[], &[]).works;
@@ -372,6 +369,14 @@ fn what_belongs_to_the_control_plane_stays_there() {
     check(
         json!({"kind": "Job", "spec": {"manualSelector": true, "selector": {"matchLabels": {"job-name": "j"}}}}),
         json!({"kind": "Job", "spec": {"manualSelector": true, "selector": {"matchLabels": {"job-name": "j"}}}}),
+    );
+    let labels = |labels: Value| json!({"metadata": {"labels": labels}});
+    check(
+        json!({"kind": "Job", "spec": {
+            "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}, "ttlSecondsAfterFinished": 1,
+            "template": labels(json!({"job-name": "j", "controller-uid": "u", "app": "a"})),
+        }}),
+        json!({"kind": "Job", "spec": {"template": labels(json!({"app": "a"}))}}),
     );
 }
 

@@ -64,6 +64,21 @@ fn the_first_trigger_wins() {
 }
 
 #[test]
+fn r1_a_decision_whose_status_was_lost_is_reported() {
+    let members = clusters(&[9, 9]);
+    let groups = json!([{"affinityName": "a", "clusterNames": ["m9"]}, {"affinityName": "b"}]);
+    for (placed, group) in [(dynamic(), ""), (with(dynamic(), "clusterAffinities", groups), "b")] {
+        let whole = settle(binding(placed, 4), &members);
+        let mut lost = whole.clone();
+        lost.status = api::BindingStatus::default();
+        let told = settle(lost, &members);
+        assert_eq!(told.status, whole.status);
+        assert_eq!(told.spec, whole.spec);
+        assert_eq!(told.status.scheduler_observed_affinity_name, group);
+    }
+}
+
+#[test]
 fn some_bindings_are_none_of_our_business() {
     let check_skip = |change: fn(&mut Binding), expected: &str| {
         let mut binding = binding(json!({}), 1);
@@ -272,7 +287,9 @@ fn groups_are_tried_forward_from_the_one_in_use() {
     let wanted = |replicas: i32| binding(with(dynamic(), "clusterAffinities", groups.clone()), replicas);
     let settled = settle(wanted(5), &clusters(&[2, 9]));
     assert_eq!(settled.status.scheduler_observed_affinity_name, "second");
-    let Placement::Scheduled(schedule) = placement(&wanted(5), &clusters(&[2, 9]), NOW) else { panic!("it fits") };
+    let Placement::Scheduled(schedule) = placement(&wanted(5), &clusters(&[2, 9]), NOW) else {
+        panic!("it fits")
+    };
     assert_eq!(schedule.tried[0].affinity_name, "first");
 
     let mut later = settled.clone();
