@@ -136,7 +136,13 @@ fn described(outcome: &Outcome<'_>) -> String {
     let path = scenario.path.display();
     let how = if seed.is_some() { way.name() } else { "live" };
     let head = |mark: &str| format!("{mark} {path} ({how}, {} ms)\n", took.as_millis());
-    let again = seed.map(|seed| format!("        again: longshore test {path} --ways {way} --seed {seed}\n"));
+    // An end can only be compared with the plain one.
+    let ways = match verdict {
+        Verdict::Differs(_) => format!("plain,{way}"),
+        _ => way.to_string(),
+    };
+    let again =
+        seed.map(|seed| format!("        again: longshore test {path} --ways {ways} --seed {seed}\n"));
     let again = again.unwrap_or_default();
     match verdict {
         Verdict::Passed => head("ok     "),
