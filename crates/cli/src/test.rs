@@ -107,8 +107,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let Tally { passed, failed, skipped } = tally.into_inner().expect("no one panics while holding it");
     let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
     print(&format!(
-        "{} scenarios: {passed} passed, {failed} failed{skipped} in {:.1} s\n",
+        "{} scenario{}: {passed} passed, {failed} failed{skipped} in {:.1} s\n",
         scenarios.len(),
+        if scenarios.len() == 1 { "" } else { "s" },
         begun.elapsed().as_secs_f64()
     ));
     match failed {

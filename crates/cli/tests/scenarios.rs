@@ -72,7 +72,7 @@ steps:
         "Deployment nginx: runs in nowhere, not member1",
         "why: Deployment default/nginx: no policy matches it",
         "--ways plain --seed 7",
-        "1 scenarios: 0 passed, 1 failed",
+        "1 scenario: 0 passed, 1 failed",
     ] {
         assert!(said.contains(part), "{part:?} is not in\n{said}");
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use api::{Binding, OverridePolicy, Work, annotations, names};
-use decide::BindingKey;
 use decide::works::{Frozen, Sources, Works, clusters_in_use, works};
+use decide::{BindingKey, TemplateKey};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::ctx::{self, Ctx, bindings};
 use crate::metrics;
 use crate::rest::Error;
 use crate::runtime::Next;
-use crate::view::{WorkKey, binding_id, template_key};
+use crate::view::{WorkKey, binding_id};
 
 mod tell;
 
@@ -125,7 +125,7 @@ async fn existing_works(ctx: &Ctx, binding: &Binding) -> Result<Vec<Work>, Error
 
 fn decide_works(ctx: &Ctx, binding: &Binding, existing: &[Work]) -> Works {
     let world = ctx.view.world();
-    let template = world.templates.get(&template_key(binding)).cloned();
+    let template = world.templates.get(&TemplateKey::of(binding)).cloned();
     let namespace = &binding.spec.resource.namespace;
     let concerned =
         world.overrides.iter().filter(|(key, _)| key.namespace.is_empty() || key.namespace == *namespace);

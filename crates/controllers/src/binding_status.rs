@@ -9,7 +9,7 @@ use crate::ctx::{self, Ctx, bindings};
 use crate::events::{Regarding, Tone};
 use crate::rest::Error;
 use crate::runtime::Next;
-use crate::view::{WorkKey, template_key};
+use crate::view::WorkKey;
 
 const COMPONENT: &str = "binding-status-controller";
 
@@ -37,7 +37,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         tell(ctx, Regarding::from(&*seen), &message, written.as_ref().err());
         written?;
     }
-    let template_key = template_key(&seen);
+    let template_key = TemplateKey::of(&seen);
     let template = ctx.view.world().templates.get(&template_key).cloned();
     if let (Some(template), Some(path)) = (template, ctx.template_path(&template_key))
         && let Some(status) = answer.of_template(&template, (ctx.now)())
@@ -55,7 +55,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
 /// the template that was right by chance.
 pub fn lags(ctx: &Ctx, key: &TemplateKey) -> bool {
     let world = ctx.view.world();
-    let binding = world.bindings.get(&key.binding()).filter(|binding| template_key(binding) == *key);
+    let binding = world.bindings.get(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
     let Some((template, binding)) = world.templates.get(key).zip(binding) else { return false };
     interpret::aggregate(&template.object, &binding.status.aggregated_status, (ctx.now)()).is_some()
 }

@@ -18,7 +18,7 @@ use crate::ctx::{Ctx, bindings};
 use crate::events::{Regarding, Tone};
 use crate::rest::Error;
 use crate::runtime::{Next, Priority};
-use crate::view::{binding_key, template_key};
+use crate::view::binding_key;
 
 const COMPONENT: &str = "dependencies-distributor";
 /// How soon a binding that is still needed somewhere is looked at again.
@@ -42,7 +42,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     }
     let wanted = {
         let world = ctx.view.world();
-        let template = world.templates.get(&template_key(&binding)).map(AsRef::as_ref);
+        let template = world.templates.get(&TemplateKey::of(&binding)).map(AsRef::as_ref);
         needs(&binding, template, Answers::BRAIN.dependencies)
     };
     if wanted == noted(&binding) && (held || wanted.is_empty()) {
@@ -172,7 +172,7 @@ pub fn moved(ctx: &Ctx, before: Option<&Binding>, after: Option<&Binding>) {
     let world = ctx.view.world();
     for binding in [before, after].into_iter().flatten() {
         if !binding.spec.required_by.is_empty() {
-            ctx.queues.attachments.add(template_key(binding), Priority::Resync);
+            ctx.queues.attachments.add(TemplateKey::of(binding), Priority::Resync);
         }
         for template in noted(binding).iter().flat_map(|need| world.found(need)) {
             ctx.queues.attachments.add(Arc::unwrap_or_clone(template), Priority::User);

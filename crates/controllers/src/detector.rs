@@ -12,7 +12,6 @@ use crate::ctx::{Ctx, bindings};
 use crate::events::{Regarding, Tone};
 use crate::rest::Error;
 use crate::runtime::Next;
-use crate::view::template_key;
 use crate::{dependencies, metrics, policy_status};
 
 const COMPONENT: &str = "resource-detector";
@@ -70,7 +69,7 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
 /// A template that is gone takes its binding along. The control plane sees to that, except where the kind itself
 /// has gone: nobody is left who could tell that the owner is no more.
 async fn let_go(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
-    let binding = ctx.view.binding(&key.binding()).filter(|binding| template_key(binding) == *key);
+    let binding = ctx.view.binding(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
     if let Some(binding) = binding.filter(|binding| binding.metadata.deletion_timestamp.is_none())
         && ctx.view.is_gone(&key.api_version, &key.kind)
     {

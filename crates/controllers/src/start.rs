@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use api::{Binding, ObjectMeta, kinds, names};
-use decide::PolicyKey;
+use decide::{PolicyKey, TemplateKey};
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -18,7 +18,7 @@ use crate::ctx::Ctx;
 use crate::discovery::TemplateKind;
 use crate::rest::Collection;
 use crate::runtime::{Priority, Seen, Watched, reflect, run};
-use crate::view::{WorkKey, binding_id, binding_key, binding_of_work, template_key};
+use crate::view::{WorkKey, binding_id, binding_key, binding_of_work};
 use crate::{
     binding, binding_status, clients, cluster, cluster_status, dependencies, detector, namespaces, policies,
     policy_status, scheduler, work_status,
@@ -203,7 +203,7 @@ impl Starter {
             Seen::Is(object) => {
                 let Ok(binding) = serde_json::from_value::<Binding>(*object) else { return };
                 let key = binding_key(&binding.metadata);
-                ctx.queues.templates.add(template_key(&binding), Priority::User);
+                ctx.queues.templates.add(TemplateKey::of(&binding), Priority::User);
                 let generation = binding.metadata.generation;
                 let before = ctx.view.put_binding(key.clone(), binding);
                 match before.as_ref().map(|before| before.metadata.generation) {
@@ -226,7 +226,7 @@ impl Starter {
                 if let Some(binding) = ctx.view.remove_binding(&key) {
                     look_at_works(&ctx, &binding);
                     dependencies::moved(&ctx, Some(&binding), None);
-                    ctx.queues.templates.add(template_key(&binding), Priority::User);
+                    ctx.queues.templates.add(TemplateKey::of(&binding), Priority::User);
                 }
             }
             Seen::Complete => {}

@@ -294,7 +294,7 @@ impl View {
         let world = self.world();
         let served = self.inner.served.read().expect("no one panics while holding it");
         let known = |key: &TemplateKey| served.contains_key(&(key.api_version.clone(), key.kind.clone()));
-        world.bindings.values().map(|binding| template_key(binding)).filter(|key| !known(key)).collect()
+        world.bindings.values().map(|binding| TemplateKey::of(binding)).filter(|key| !known(key)).collect()
     }
 
     /// What a kind is called in paths.
@@ -333,17 +333,6 @@ pub fn binding_id(metadata: &ObjectMeta) -> &str {
 /// The key of a binding.
 pub fn binding_key(metadata: &ObjectMeta) -> BindingKey {
     BindingKey { namespace: metadata.namespace.clone(), name: metadata.name.clone() }
-}
-
-/// The template that a binding is about.
-pub fn template_key(binding: &Binding) -> TemplateKey {
-    let resource = &binding.spec.resource;
-    TemplateKey {
-        api_version: resource.api_version.clone(),
-        kind: resource.kind.clone(),
-        namespace: resource.namespace.clone(),
-        name: resource.name.clone(),
-    }
 }
 
 /// The binding that a Work says it belongs to.

@@ -34,6 +34,17 @@ pub struct TemplateKey {
 }
 
 impl TemplateKey {
+    /// The template that a binding is about.
+    pub fn of(binding: &api::Binding) -> Self {
+        let resource = &binding.spec.resource;
+        Self {
+            api_version: resource.api_version.clone(),
+            kind: resource.kind.clone(),
+            namespace: resource.namespace.clone(),
+            name: resource.name.clone(),
+        }
+    }
+
     /// API group, empty for the core group.
     pub fn group(&self) -> &str {
         group(&self.api_version)

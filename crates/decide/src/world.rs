@@ -148,7 +148,7 @@ impl World {
     pub(crate) fn attachments(&self, answers: Answers<'_>) -> Vec<(Arc<TemplateKey>, Binding)> {
         let mut needs = self.needs(answers);
         for template in self.bindings.values().filter(|binding| !binding.spec.required_by.is_empty()) {
-            needs.entry(Arc::new(resource(template))).or_default();
+            needs.entry(Arc::new(TemplateKey::of(template))).or_default();
         }
         let mut found = Vec::new();
         for (key, needed_by) in needs {
@@ -167,7 +167,7 @@ impl World {
     fn needs(&self, answers: Answers<'_>) -> BTreeMap<Arc<TemplateKey>, BTreeSet<Arc<BindingKey>>> {
         let mut needs: BTreeMap<Arc<TemplateKey>, BTreeSet<Arc<BindingKey>>> = BTreeMap::new();
         for (by, binding) in self.bindings.iter().filter(|(_, binding)| binding.spec.propagate_deps) {
-            let template = self.templates.get(&resource(binding)).map(AsRef::as_ref);
+            let template = self.templates.get(&TemplateKey::of(binding)).map(AsRef::as_ref);
             for reference in dependencies::needs(binding, template, answers.dependencies) {
                 for key in self.found(&reference).into_iter().filter(|key| key.binding() != **by) {
                     needs.entry(key).or_default().insert(Arc::clone(by));
@@ -207,15 +207,4 @@ pub(crate) fn is_about(binding: &Binding, key: &TemplateKey) -> bool {
         && resource.namespace == key.namespace
         && resource.kind == key.kind
         && resource.api_version == key.api_version
-}
-
-/// The template a binding is about.
-pub(crate) fn resource(binding: &Binding) -> TemplateKey {
-    let resource = &binding.spec.resource;
-    TemplateKey {
-        api_version: resource.api_version.clone(),
-        kind: resource.kind.clone(),
-        namespace: resource.namespace.clone(),
-        name: resource.name.clone(),
-    }
 }

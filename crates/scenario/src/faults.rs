@@ -19,6 +19,7 @@ use kube::client::Body;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::dice::Dice;
 use crate::way::Way;
 
 /// Of this many writes one fails, in the way of failures.
@@ -32,7 +33,7 @@ pub struct Faults(Arc<Inner>);
 
 struct Inner {
     way: Way,
-    dice: Mutex<u64>,
+    dice: Dice,
     /// Clusters that cannot be reached.
     cut: Watched<BTreeSet<String>>,
     /// Events that were sent and have not arrived.
@@ -46,7 +47,7 @@ impl Faults {
     pub fn new(way: Way, seed: u64) -> Self {
         Self(Arc::new(Inner {
             way,
-            dice: Mutex::new(seed),
+            dice: Dice::new(seed),
             cut: Watched::default(),
             under_way: AtomicUsize::new(0),
             written: Mutex::default(),
@@ -87,13 +88,7 @@ impl Faults {
 
     /// A number below this one.
     pub fn below(&self, end: u64) -> u64 {
-        let mut state = self.0.dice.lock().expect("no one panics while holding it");
-        // SplitMix64: small, and good enough to choose what fails.
-        *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = *state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % end.max(1)
+        self.0.dice.below(end)
     }
 
     /// The passage of controllers to an API server.

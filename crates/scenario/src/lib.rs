@@ -1,6 +1,7 @@
 //! Scenario files: what they say, and how they are played, on a whole control plane inside this process or on
 //! one that is running somewhere. Knows no terminal and no command line.
 
+mod dice;
 mod door;
 mod ending;
 mod expectation;

@@ -3,7 +3,7 @@
 //! is a fact instead of a guess.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use apiserver::auth::Identity;
@@ -20,6 +20,7 @@ use serde_json::json;
 use store::Store;
 use tokio::time::Instant;
 
+use crate::dice::Dice;
 use crate::door::Door;
 use crate::faults::Faults;
 use crate::ground::Trouble;
@@ -66,7 +67,7 @@ impl Simulated {
         way: Way,
         seed: u64,
     ) -> Result<Self, Trouble> {
-        let (now, random) = (clock(), dice(seed));
+        let (now, random) = (clock(), ids(seed));
         let control_store = Store::in_memory();
         let config = Config {
             store: control_store.clone(),
@@ -245,13 +246,10 @@ fn clock() -> Now {
     })
 }
 
-/// Numbers that follow from a seed.
-fn dice(seed: u64) -> Random {
-    let faults = Mutex::new(Faults::new(Way::Plain, seed ^ u64::MAX));
-    Arc::new(move || {
-        let dice = faults.lock().expect("no one panics while holding it");
-        u128::from(dice.below(u64::MAX)) << 64 | u128::from(dice.below(u64::MAX))
-    })
+/// Ids that follow from a seed.
+fn ids(seed: u64) -> Random {
+    let dice = Dice::new(seed ^ u64::MAX);
+    Arc::new(move || u128::from(dice.roll()) << 64 | u128::from(dice.roll()))
 }
 
 fn node(cluster: &Cluster) -> NodeSpec {

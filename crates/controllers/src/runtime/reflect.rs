@@ -89,18 +89,15 @@ async fn follow(
     known: &mut BTreeSet<(String, String)>,
     sink: &mut (impl FnMut(Seen) + Send),
 ) -> Error {
-    let mut version = match relist(rest, collection, fill, selector, known, sink).await {
-        Ok(version) => version,
-        Err(error) => return error,
-    };
+    // None while there is no revision to go on from, at first and when it is gone: listing shows what happened.
+    let mut version: Option<String> = None;
     loop {
-        match watch(rest, collection, &version, selector, known, sink).await {
-            Ok(Some(reached)) => version = reached,
-            // The revision is gone: what happened since is seen by listing.
-            Ok(None) => match relist(rest, collection, fill, selector, known, sink).await {
-                Ok(newest) => version = newest,
-                Err(error) => return error,
-            },
+        let reached = match &version {
+            None => relist(rest, collection, fill, selector, known, sink).await.map(Some),
+            Some(version) => watch(rest, collection, version, selector, known, sink).await,
+        };
+        match reached {
+            Ok(reached) => version = reached,
             Err(error) => return error,
         }
     }

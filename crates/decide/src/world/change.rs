@@ -170,7 +170,7 @@ impl World {
 
     /// A cluster that comes, goes or changes may concern everything that has a binding.
     fn bound(&self) -> BTreeSet<Arc<TemplateKey>> {
-        self.bindings.values().map(|binding| Arc::new(super::resource(binding))).collect()
+        self.bindings.values().map(|binding| Arc::new(TemplateKey::of(binding))).collect()
     }
 }
 

@@ -277,7 +277,7 @@ impl Story {
         let mut wanted = BTreeMap::new();
         for binding in self.world.bindings.values() {
             for target in targets(binding) {
-                wanted.insert((target.name.clone(), words::resource(binding)), (binding, target));
+                wanted.insert((target.name.clone(), TemplateKey::of(binding)), (binding, target));
             }
         }
         self.members.retain(|place, _| wanted.contains_key(place));

@@ -1,7 +1,7 @@
 //! The words of the step language: what `policy pp1 selects nginx on m1 lazy` means.
 
 use api::suspension::SuspendClusters;
-use api::{Binding, PropagationPolicy, ResourceSelector, RolloutPolicy, Suspension, kinds};
+use api::{PropagationPolicy, ResourceSelector, RolloutPolicy, Suspension, kinds};
 use decide::TemplateKey;
 use serde_json::{Map, Value, json};
 
@@ -138,14 +138,4 @@ pub fn template(words: &[&str]) -> Value {
 pub fn pairs(text: &str) -> Value {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     Value::Object(pairs.map(|(key, value)| (key.to_owned(), value.into())).collect::<Map<_, _>>())
-}
-
-pub fn resource(binding: &Binding) -> TemplateKey {
-    let resource = &binding.spec.resource;
-    TemplateKey {
-        api_version: resource.api_version.clone(),
-        kind: resource.kind.clone(),
-        namespace: resource.namespace.clone(),
-        name: resource.name.clone(),
-    }
 }
