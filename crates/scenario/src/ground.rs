@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use decide::World;
 use decide::why::Why;
 use decide::world::Answers;
 
@@ -119,7 +120,9 @@ impl Ground {
             namespace: text("/metadata/namespace").to_owned(),
             name: text("/metadata/name").to_owned(),
         };
-        let world = simulated.ctx().view.world();
+        // The view has no moment of its own; why is asked now.
+        let ctx = simulated.ctx();
+        let world = World { now: (ctx.now)(), ..ctx.view.world().clone() };
         decide::why::why(&world, &key, Answers::BRAIN)
     }
 }
