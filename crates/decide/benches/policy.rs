@@ -134,19 +134,21 @@ fn member(name: &str) -> Cluster {
 fn plan_default_edit(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("plan of a default policy edit");
     group.sample_size(10);
-    let default = |clusters: &[&str], generation: i64| {
-        let mut object = object(&kinds::CLUSTER_PROPAGATION_POLICY, "", "default", json!({}), clusters);
-        object["metadata"]["generation"] = generation.into();
-        Change::Put(Arc::new(object))
-    };
-    for size in [10_000, 100_000] {
+    for (size, takes_along) in [(10_000, false), (100_000, false), (100_000, true)] {
+        let default = |clusters: &[&str], generation: i64| {
+            let mut object = object(&kinds::CLUSTER_PROPAGATION_POLICY, "", "default", json!({}), clusters);
+            object["metadata"]["generation"] = generation.into();
+            object["spec"]["propagateDeps"] = takes_along.into();
+            Change::Put(Arc::new(object))
+        };
         let clusters = ["m1", "m2", "m3"].map(member).to_vec();
         let mut world =
             World { templates: many_templates(size), clusters: Arc::new(clusters), ..World::default() };
         world.apply(&default(&["m1"], 1)).expect("a policy");
         world.settle_all(Answers::BRAIN);
         let edit = [default(&["m2", "m3"], 2)];
-        group.bench_with_input(BenchmarkId::from_parameter(size), &world, |bencher, world| {
+        let name = if takes_along { "propagateDeps" } else { "alone" };
+        group.bench_with_input(BenchmarkId::new(name, size), &world, |bencher, world| {
             bencher.iter(|| {
                 let planned = plan(world, &edit, Answers::BRAIN).expect("a plan");
                 assert_eq!(planned.totals.moved, size);

@@ -159,7 +159,7 @@ pub struct Totals {
 /// What would these changes do, made together? Looks only at what they touch.
 pub fn plan(world: &World, changes: &[Change], answers: Answers<'_>) -> Result<Plan, ChangeError> {
     let (after, touched) = made(world, changes)?;
-    match one_by_one(world, after, &touched, answers) {
+    match one_by_one(world, &after, &touched, answers) {
         Some(plan) => Ok(plan),
         None => between_worlds(world, changes, answers),
     }

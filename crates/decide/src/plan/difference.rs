@@ -1,6 +1,7 @@
 //! The difference between two settled worlds, for the templates to which anything can have happened.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::AddAssign;
 use std::sync::Arc;
 
 use api::Binding;
@@ -33,9 +34,14 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Sorted in one go, which is cheaper than one by one.
-    pub(super) fn plan(self) -> Plan {
-        Plan { templates: self.templates.into_iter().collect(), totals: self.totals }
+    /// The plan of all parts. Sorted in one go, which is cheaper than one by one.
+    pub(super) fn plan(parts: impl IntoIterator<Item = Draft>) -> Plan {
+        let (mut templates, mut totals) = (Vec::new(), Totals::default());
+        for mut part in parts {
+            templates.append(&mut part.templates);
+            totals += part.totals;
+        }
+        Plan { templates: templates.into_iter().collect(), totals }
     }
 
     fn add(&mut self, plan: TemplatePlan) {
@@ -68,7 +74,7 @@ impl Comparison<'_> {
             let (was, is) = (View::of(before, key, &binding), View::of(after, key, &binding));
             self.template(key, &was, &is, reason, &mut draft);
         }
-        draft.plan()
+        Draft::plan([draft])
     }
 
     /// Compares what two worlds say about one template.
@@ -240,6 +246,39 @@ impl Rewritten {
             Rewritten::All => true,
             Rewritten::Only(clusters) => clusters.contains(cluster),
         }
+    }
+}
+
+impl AddAssign for Totals {
+    fn add_assign(&mut self, more: Totals) {
+        let Totals {
+            templates,
+            claimed,
+            released,
+            handed,
+            preempted,
+            moved,
+            held,
+            created,
+            deleted,
+            scaled,
+            updated,
+            suspended,
+            resumed,
+        } = more;
+        self.templates += templates;
+        self.claimed += claimed;
+        self.released += released;
+        self.handed += handed;
+        self.preempted += preempted;
+        self.moved += moved;
+        self.held += held;
+        self.created += created;
+        self.deleted += deleted;
+        self.scaled += scaled;
+        self.updated += updated;
+        self.suspended += suspended;
+        self.resumed += resumed;
     }
 }
 

@@ -2,71 +2,111 @@
 //! worlds and compared while it is at hand, and nothing of it is kept. Where templates concern each other it
 //! gives up, and two whole worlds are settled instead.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread;
 
 use api::Binding;
-use serde_json::Value;
 
 use super::difference::{Comparison, Draft, View};
 use super::{Plan, Texts};
-use crate::binding::Interpretation;
+use crate::dependencies;
 use crate::placement::Recent;
-use crate::template::{Template, TemplateKey};
+use crate::template::{BindingKey, TemplateKey};
 use crate::world::{Answers, Rest, World};
 
+/// Fewer templates than this are not worth another thread; tests want several parts of what little they have.
+const PART_MIN: usize = if cfg!(test) { 2 } else { 1_000 };
+
+/// What was found out about a part of the templates, in their order.
+struct Part {
+    draft: Draft,
+    /// Names of bindings that would be made.
+    taken: Vec<BindingKey>,
+}
+
 /// The plan; none when the world is not at rest yet, or when templates concern each other.
+///
+/// Templates by themselves can be looked at side by side, so each core takes a part of them. The answer is
+/// the same with any number of cores.
 pub(super) fn one_by_one(
     before: &World,
-    mut after: World,
+    after: &World,
     touched: &BTreeSet<Arc<TemplateKey>>,
     answers: Answers<'_>,
 ) -> Option<Plan> {
-    let (interpret, last) = (answers.interpret, RefCell::new(None));
-    let answers = Answers { interpret: &|template| again(&last, template, interpret), ..answers };
-    let comparison = Comparison { overrides_differ: before.overrides != after.overrides, answers };
-    let (mut draft, mut texts) = (Draft::default(), Texts::default());
-    let (mut recent_before, mut recent_after) = (Recent::default(), Recent::default());
-    for key in touched {
-        let binding_key = key.binding();
-        let was = before.rest(key, &binding_key, answers, &mut recent_before, |_| {});
-        let mut reason = None;
-        let is = after.rest(key, &binding_key, answers, &mut recent_after, |decided| {
-            reason = (!decided.is_settled()).then(|| texts.of(decided));
-        });
-        if was.is_news() || (is.bound && concerns_others(&was, &is)) {
-            return None;
-        }
-        let views = (View::at(before, key, &was), View::at(&after, key, &is));
-        comparison.template(key, &views.0, &views.1, reason, &mut draft);
-        // Who comes later must see that the name is taken (C5).
-        if let Some(binding) = is.binding.filter(|_| is.bound && !after.bindings.contains_key(&binding_key)) {
-            after.put_binding(&binding_key, binding);
-        }
-    }
-    let alone = before.attachments(answers).is_empty() && after.attachments(answers).is_empty();
-    alone.then(|| draft.plan())
+    let keys: Vec<&Arc<TemplateKey>> = touched.iter().collect();
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let size = keys.len().div_ceil(cores).max(PART_MIN);
+    let worlds = Worlds { before, after, answers };
+    let (alone, parts) = thread::scope(|scope| {
+        let parts: Vec<_> = keys.chunks(size).map(|keys| scope.spawn(move || worlds.part(keys))).collect();
+        (worlds.are_attached(), parts.into_iter().map(joined).collect::<Option<Vec<Part>>>())
+    });
+    let parts = parts.filter(|_| alone)?;
+    // Two templates that want one name are not alone: the second must see that it is taken (C5).
+    let mut taken = BTreeSet::new();
+    let free = parts.iter().flat_map(|part| &part.taken).all(|name| taken.insert(name));
+    free.then(|| Draft::plan(parts.into_iter().map(|part| part.draft)))
 }
 
-type Interpreted = (Arc<Value>, Interpretation);
-
-/// The interpretation of an object; both worlds mostly have the same one, and ask in turn.
-fn again(
-    last: &RefCell<Option<Interpreted>>,
-    template: &Template,
-    interpret: impl Fn(&Template) -> Interpretation,
-) -> Interpretation {
-    let mut last = last.borrow_mut();
-    match &*last {
-        Some((object, known)) if Arc::ptr_eq(object, &template.object) => known.clone(),
-        _ => last.insert((Arc::clone(&template.object), interpret(template))).1.clone(),
-    }
+/// A panic in a part is the caller's panic.
+fn joined(part: thread::ScopedJoinHandle<'_, Option<Part>>) -> Option<Part> {
+    part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// True when the binding takes others along or is taken along.
-fn concerns_others(was: &Rest, is: &Rest) -> bool {
-    let concerns =
-        |binding: &Arc<Binding>| binding.spec.propagate_deps || !binding.spec.required_by.is_empty();
-    [&was.binding, &is.binding].into_iter().flatten().any(concerns)
+#[derive(Clone, Copy)]
+struct Worlds<'w> {
+    before: &'w World,
+    after: &'w World,
+    answers: Answers<'w>,
+}
+
+impl Worlds<'_> {
+    /// True when no attached binding is other than those that need it want it.
+    fn are_attached(self) -> bool {
+        [self.before, self.after].into_iter().all(|world| world.attachments(self.answers).is_empty())
+    }
+
+    /// Compares what both worlds say about each of these; none where one concerns another.
+    fn part(self, keys: &[&Arc<TemplateKey>]) -> Option<Part> {
+        let Worlds { before, after, answers } = self;
+        let comparison = Comparison { overrides_differ: before.overrides != after.overrides, answers };
+        let (mut part, mut texts) = (Part { draft: Draft::default(), taken: Vec::new() }, Texts::default());
+        let (mut recent_before, mut recent_after) = (Recent::default(), Recent::default());
+        for key in keys {
+            let binding_key = key.binding();
+            let was = before.rest(key, &binding_key, answers, &mut recent_before, |_| {});
+            let mut reason = None;
+            let is = after.rest(key, &binding_key, answers, &mut recent_after, |decided| {
+                reason = (!decided.is_settled()).then(|| texts.of(decided));
+            });
+            if was.is_news() || (is.bound && self.concerns_others(&was, &is)) {
+                return None;
+            }
+            let views = (View::at(before, key, &was), View::at(after, key, &is));
+            comparison.template(key, &views.0, &views.1, reason, &mut part.draft);
+            if is.bound && !after.bindings.contains_key(&binding_key) {
+                part.taken.push(binding_key);
+            }
+        }
+        Some(part)
+    }
+
+    /// True when the binding takes others along, would if it were told to, or is taken along.
+    fn concerns_others(self, was: &Rest, is: &Rest) -> bool {
+        let taken_along = |binding: &Arc<Binding>| !binding.spec.required_by.is_empty();
+        [&was.binding, &is.binding].into_iter().flatten().any(taken_along)
+            || self.takes_along(self.before, was)
+            || self.takes_along(self.after, is)
+    }
+
+    fn takes_along(self, world: &World, rest: &Rest) -> bool {
+        let Some(binding) = rest.binding.as_ref().filter(|binding| binding.spec.propagate_deps) else {
+            return false;
+        };
+        let needs = dependencies::needs(binding, rest.template.as_deref(), self.answers.dependencies);
+        needs.iter().any(|reference| !world.found(reference).is_empty())
+    }
 }

@@ -112,7 +112,7 @@ proptest! {
             world.settle_all(Answers::BRAIN);
         }
         let (after, touched) = made(&world, &edits).expect("readable");
-        if let Some(short) = one_by_one(&world, after, &touched, Answers::BRAIN) {
+        if let Some(short) = one_by_one(&world, &after, &touched, Answers::BRAIN) {
             prop_assert_eq!(short, between_worlds(&world, &edits, Answers::BRAIN).expect("readable"));
         }
     }

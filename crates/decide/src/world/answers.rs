@@ -19,13 +19,13 @@ use crate::works::{Sources, works};
 #[derive(Clone, Copy)]
 pub struct Answers<'a> {
     /// How many replicas, and what does one need?
-    pub interpret: &'a dyn Fn(&Template) -> Interpretation,
+    pub interpret: &'a (dyn Fn(&Template) -> Interpretation + Sync),
     /// What must go along?
-    pub dependencies: &'a dyn Fn(&Template) -> Vec<DependentObjectReference>,
+    pub dependencies: &'a (dyn Fn(&Template) -> Vec<DependentObjectReference> + Sync),
     /// Where does it run? Leaves the binding as a scheduler does, and says whether it changed it.
-    pub place: &'a dyn Fn(&mut Arc<Binding>, &World, &mut Recent) -> bool,
+    pub place: &'a (dyn Fn(&mut Arc<Binding>, &World, &mut Recent) -> bool + Sync),
     /// What does each cluster receive?
-    pub render: &'a dyn Fn(&Template, &Binding, &World) -> BTreeMap<String, Value>,
+    pub render: &'a (dyn Fn(&Template, &Binding, &World) -> BTreeMap<String, Value> + Sync),
 }
 
 impl Answers<'static> {
