@@ -2,11 +2,12 @@
 //! its Works along.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Binding, OverridePolicy, Work, annotations, names};
+use api::{Binding, ObjectMeta, OverridePolicy, Work, annotations, names};
 use decide::works::{Frozen, Sources, Works, clusters_in_use, works};
-use decide::{BindingKey, TemplateKey};
+use decide::{BindingKey, TemplateKey, World};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -14,7 +15,7 @@ use crate::ctx::{self, Ctx, bindings};
 use crate::metrics;
 use crate::rest::Error;
 use crate::runtime::Next;
-use crate::view::{WorkKey, binding_id};
+use crate::view::{Mark, Question, Wanted, WorkKey, binding_id, wanted};
 
 mod tell;
 
@@ -25,8 +26,14 @@ const PURGING: Duration = Duration::from_secs(5);
 pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let Some(binding) = ctx.view.binding(key) else { return Ok(Next::Wait) };
     let start = Instant::now();
+    let known: Vec<(WorkKey, Wanted)> =
+        ctx.view.works_seen(&binding).into_iter().map(|(key, _, wanted)| (key, wanted)).collect();
+    let mark = mark(&ctx.view.world(), &binding, &known);
+    if mark.is_some_and(|mark| ctx.view.settled().holds(key, Question::Works, mark)) {
+        return Ok(Next::Wait);
+    }
     let existing = existing_works(ctx, &binding).await?;
-    let answer = decide_works(ctx, &binding, &existing);
+    let (answer, mark) = decide_works(ctx, &binding, &existing);
     answer.failed.values().for_each(|failed| tell::override_failed(ctx, &binding, failed));
     let cleaned = clean_up(ctx, &binding, &answer, &existing).await;
     if let Some(error) = cleaned.as_ref().err().filter(|error| !error.is_conflict()) {
@@ -41,6 +48,9 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         ctx.metrics.observe_since("binding_sync_work_duration_seconds", &result, start);
         tell::synced(ctx, &binding, written.as_ref().err());
     }
+    if let Some(mark) = mark.filter(|_| matches!(&written, Ok(false)) && is_at_rest(&answer)) {
+        ctx.view.settled().note(key, Question::Works, mark);
+    }
     written?;
     if binding.metadata.deletion_timestamp.is_some() {
         release(ctx, key, &binding).await?;
@@ -49,6 +59,11 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         Some(Frozen::Purging { .. }) => Ok(Next::After(PURGING)),
         _ => Ok(Next::Wait),
     }
+}
+
+/// Whether nothing but a change brings anything new.
+fn is_at_rest(answer: &Works) -> bool {
+    answer.failed.is_empty() && !matches!(answer.frozen, Some(Frozen::Purging { .. }))
 }
 
 /// Orphans go first; says whether there were any.
@@ -123,18 +138,47 @@ async fn existing_works(ctx: &Ctx, binding: &Binding) -> Result<Vec<Work>, Error
     Ok(works)
 }
 
-fn decide_works(ctx: &Ctx, binding: &Binding, existing: &[Work]) -> Works {
+/// Stands for all that the Works of a binding are made from, and for those that there are; none where that
+/// cannot be told.
+fn mark(world: &World, binding: &Binding, existing: &[(WorkKey, Wanted)]) -> Option<Mark> {
+    let ObjectMeta { uid, generation, labels, annotations, .. } = &binding.metadata;
+    // Which clusters an override policy means may depend on anything that they say of themselves.
+    if binding.metadata.deletion_timestamp.is_some() || concerned(world, binding).next().is_some() {
+        return None;
+    }
+    let template = world.templates.get(&TemplateKey::of(binding)).map(|template| {
+        let generation = template.object["metadata"]["generation"].as_i64();
+        (&template.uid, &template.digest, generation, &template.labels, &template.annotations)
+    });
+    let clusters: Vec<&str> = world.clusters.iter().map(|cluster| cluster.metadata.name.as_str()).collect();
+    Some(Mark::of((uid, generation, labels, annotations, template, clusters, existing)))
+}
+
+/// The override policies that may mean a binding's template.
+fn concerned<'a>(world: &'a World, binding: &'a Binding) -> impl Iterator<Item = &'a Arc<OverridePolicy>> {
+    let namespace = &binding.spec.resource.namespace;
+    let near = move |key: &decide::PolicyKey| key.namespace.is_empty() || key.namespace == *namespace;
+    world.overrides.iter().filter(move |(key, _)| near(key)).map(|(_, policy)| policy)
+}
+
+/// What the Works should be, and the mark of all that went into it.
+fn decide_works(ctx: &Ctx, binding: &Binding, existing: &[Work]) -> (Works, Option<Mark>) {
     let world = ctx.view.world();
     let template = world.templates.get(&TemplateKey::of(binding)).cloned();
-    let namespace = &binding.spec.resource.namespace;
-    let concerned =
-        world.overrides.iter().filter(|(key, _)| key.namespace.is_empty() || key.namespace == *namespace);
-    let overrides: Vec<OverridePolicy> = concerned.map(|(_, policy)| OverridePolicy::clone(policy)).collect();
+    let overrides: Vec<OverridePolicy> =
+        concerned(&world, binding).map(|policy| OverridePolicy::clone(policy)).collect();
     let clusters = world.clusters.clone();
+    let found: Vec<(WorkKey, Wanted)> = existing.iter().filter_map(place).collect();
+    let mark = mark(&world, binding, &found);
     drop(world);
     let sources =
         Sources { template: template.as_deref(), overrides: &overrides, clusters: &clusters, existing };
-    works(binding, sources)
+    (works(binding, sources), mark)
+}
+
+fn place(work: &Work) -> Option<(WorkKey, Wanted)> {
+    let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace)?.to_owned();
+    Some((WorkKey { cluster, name: work.metadata.name.clone() }, wanted(&work.metadata)))
 }
 
 /// Writes one Work, if it is not as it should be. One that is going is left alone: its end brings everybody

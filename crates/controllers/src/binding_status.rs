@@ -1,7 +1,7 @@
 //! How is the whole doing? Gathers what the Works of a binding report into the binding's status, and from
 //! there into the template's.
 
-use api::Work;
+use api::{Work, names};
 use decide::status::status;
 use decide::{BindingKey, TemplateKey, interpret};
 
@@ -9,7 +9,7 @@ use crate::ctx::{self, Ctx, bindings};
 use crate::events::{Regarding, Tone};
 use crate::rest::Error;
 use crate::runtime::Next;
-use crate::view::WorkKey;
+use crate::view::{Mark, Question, WorkKey};
 
 const COMPONENT: &str = "binding-status-controller";
 
@@ -19,35 +19,48 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     if seen.status.last_scheduled_time.is_none() && seen.spec.required_by.is_empty() {
         return Ok(Next::Wait);
     }
+    let template_key = TemplateKey::of(&seen);
+    let template = ctx.view.world().templates.get(&template_key).cloned();
+    let mut version = seen.metadata.resource_version.clone();
+    let mut template_version = template.as_ref().map(|template| template.resource_version.clone());
+    let known: Vec<(WorkKey, Mark)> =
+        ctx.view.works_seen(&seen).into_iter().map(|(key, version, _)| (key, version)).collect();
+    if ctx.view.settled().holds(key, Question::Status, Mark::of((&version, &template_version, &known))) {
+        return Ok(Next::Wait);
+    }
     let mut works = Vec::new();
-    for WorkKey { cluster, name } in ctx.view.works_of(&seen) {
-        works.extend(ctx.control.get::<Work>(&ctx::works(&cluster).object(&name)).await?);
+    for (WorkKey { cluster, name }, _) in &known {
+        works.extend(ctx.control.get::<Work>(&ctx::works(cluster).object(name)).await?);
     }
     let answer = status(&seen, &works);
     let mut binding = api::Binding::clone(&seen);
     answer.write(&mut binding, (ctx.now)());
     if binding.status != seen.status {
-        let (path, version) = (bindings(key).object(&key.name), &seen.metadata.resource_version);
-        let written = ctx.control.write_status(&path, version, &seen.status, &binding.status).await;
+        let path = bindings(key).object(&key.name);
+        let written = ctx.control.write_status(&path, &version, &seen.status, &binding.status).await;
         let (kind, place) = match key.namespace.as_str() {
             "" => ("ClusterResourceBinding", key.name.clone()),
             namespace => ("ResourceBinding", format!("{namespace}/{}", key.name)),
         };
         let message = format!("Update {kind}({place}) with AggregatedStatus successfully.");
         tell(ctx, Regarding::from(&*seen), &message, written.as_ref().err());
-        written?;
+        version = written?.metadata.resource_version;
     }
-    let template_key = TemplateKey::of(&seen);
-    let template = ctx.view.world().templates.get(&template_key).cloned();
-    if let (Some(template), Some(path)) = (template, ctx.template_path(&template_key))
+    let path = ctx.template_path(&template_key);
+    if path.is_none() {
+        template_version = None;
+    }
+    if let (Some(template), Some(path)) = (template, path)
         && let Some(status) = answer.of_template(&template, (ctx.now)())
     {
         let before = &template.object["status"];
         let written = ctx.control.write_status(&path, &template.resource_version, before, &status).await;
         let message = "Update Resource with AggregatedStatus successfully.";
         tell(ctx, Regarding::from(&*template), message, written.as_ref().err());
-        written?;
+        template_version = Some(written?.metadata.resource_version);
     }
+    let found: Vec<(WorkKey, Mark)> = works.iter().filter_map(place).collect();
+    ctx.view.settled().note(key, Question::Status, Mark::of((&version, &template_version, &found)));
     Ok(Next::Wait)
 }
 
@@ -58,6 +71,12 @@ pub fn lags(ctx: &Ctx, key: &TemplateKey) -> bool {
     let binding = world.bindings.get(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
     let Some((template, binding)) = world.templates.get(key).zip(binding) else { return false };
     interpret::aggregate(&template.object, &binding.status.aggregated_status, (ctx.now)()).is_some()
+}
+
+fn place(work: &Work) -> Option<(WorkKey, Mark)> {
+    let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace)?.to_owned();
+    let key = WorkKey { cluster, name: work.metadata.name.clone() };
+    Some((key, Mark::of(&work.metadata.resource_version)))
 }
 
 fn tell(ctx: &Ctx, about: Regarding, message: &str, error: Option<&Error>) {

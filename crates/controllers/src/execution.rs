@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::ctx::{self, Ctx};
 use crate::reach::Reach;
 use crate::rest::{Collection, Error};
-use crate::runtime::{Next, Priority};
+use crate::runtime::{GATHER, Next, Priority};
 use crate::view::WorkKey;
 
 mod place;
@@ -64,6 +64,11 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
     let start = Instant::now();
     let visit = visit(ctx, key, cluster, &work).await?;
     report::tell_written(ctx, &work, &visit.outcomes, start);
+    // What the member makes of it follows in moments, and both are told at once. Until then the member itself
+    // says what it has.
+    if report::is_first_delivery(&visit.outcomes) {
+        return Ok(sooner(visit.next, Next::After(GATHER)));
+    }
     if !visit.outcomes.is_empty() {
         report::report(&mut next, &visit.outcomes, (ctx.now)());
     }
@@ -153,11 +158,11 @@ async fn deliver(
     counted.applied(ctx, live.as_ref(), recreating, applied.as_ref().ok());
     match applied {
         Ok(object) => {
-            reach.member.gave(work, place, &object);
+            let first = reach.member.gave(work, place, &object);
             bring_those_who_waited(ctx, reach, key, manifest);
             match live.is_some_and(|live| revision(&live) == revision(&object)) {
                 true => Ok((Outcome::Has(object), Next::Wait)),
-                false => Ok((Outcome::Written { object, recreating }, Next::Wait)),
+                false => Ok((Outcome::Written { object, recreating, first }, Next::Wait)),
             }
         }
         Err(error) if error.is_outage() => Err(error),

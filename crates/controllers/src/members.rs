@@ -275,10 +275,11 @@ impl Member {
         delivered
     }
 
-    /// Remembers what the member was given.
-    pub fn gave(&self, work: &Work, place: usize, object: &Value) {
+    /// Remembers what the member was given; true when this state of the Work is new to it.
+    pub fn gave(&self, work: &Work, place: usize, object: &Value) -> bool {
         let key = (work.metadata.name.clone(), place);
-        self.memory().delivered.insert(key, Delivered::of(work, object));
+        let before = self.memory().delivered.insert(key, Delivered::of(work, object));
+        before.is_none_or(|before| !before.is_of(work))
     }
 
     /// Forgets a Work that has gone.

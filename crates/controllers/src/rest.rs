@@ -5,8 +5,8 @@ use std::fmt;
 
 use http::{Method, Request, header};
 use kube::Client;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 mod difference;
@@ -74,6 +74,24 @@ impl Error {
             Error::Conflict { .. } | Error::NotFound { .. } => false,
         }
     }
+}
+
+/// What is read of the answer to a write: who wrote it knows the rest.
+#[derive(Debug, Default, Deserialize)]
+pub struct Written {
+    /// What the server says of the object.
+    #[serde(default)]
+    pub metadata: Stamp,
+}
+
+/// What a write changes in any case.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Stamp {
+    /// The object, whatever it is called.
+    pub uid: String,
+    /// The state that was written.
+    pub resource_version: String,
 }
 
 /// The path of a collection; its objects are one segment below.
@@ -150,19 +168,24 @@ impl Rest {
     }
 
     /// Creates an object.
-    pub async fn create(&self, collection: &Collection, object: &impl Serialize) -> Result<Value, Error> {
+    pub async fn create(&self, collection: &Collection, object: &impl Serialize) -> Result<Written, Error> {
         let path = format!("{collection}?fieldManager={MANAGER}");
         self.send(Method::POST, &path, "application/json", Some(object)).await
     }
 
     /// Replaces an object; its resourceVersion says which state was seen.
-    pub async fn replace(&self, path: &str, object: &impl Serialize) -> Result<Value, Error> {
+    pub async fn replace(&self, path: &str, object: &impl Serialize) -> Result<Written, Error> {
         let path = format!("{path}?fieldManager={MANAGER}");
         self.send(Method::PUT, &path, "application/json", Some(object)).await
     }
 
     /// Merges a patch; a resourceVersion in its metadata says which state was seen.
-    pub async fn merge(&self, path: &str, patch: &Value) -> Result<Value, Error> {
+    pub async fn merge(&self, path: &str, patch: &Value) -> Result<Written, Error> {
+        self.merge_into(path, patch).await
+    }
+
+    /// The same, for who wants to see what came of it.
+    pub async fn merge_into<T: DeserializeOwned>(&self, path: &str, patch: &Value) -> Result<T, Error> {
         let path = format!("{path}?fieldManager={MANAGER}");
         self.send(Method::PATCH, &path, "application/merge-patch+json", Some(patch)).await
     }
@@ -174,7 +197,7 @@ impl Rest {
         version: &str,
         before: &impl Serialize,
         after: &impl Serialize,
-    ) -> Result<Value, Error> {
+    ) -> Result<Written, Error> {
         let before = serde_json::to_value(before).expect("our objects always serialise");
         let after = serde_json::to_value(after).expect("our objects always serialise");
         let patch = json!({

@@ -21,6 +21,9 @@ pub use watched::Watched;
 /// Failures that come again after less than this have not lasted yet.
 const WORTH_A_WARNING: Duration = Duration::from_millis(500);
 
+/// How long news of how things fare is gathered before it is told on: most of it comes in bursts.
+pub const GATHER: Duration = Duration::from_millis(100);
+
 /// What a reconcile asks for next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {

@@ -71,8 +71,7 @@ async fn write(ctx: &Ctx, key: &BindingKey, seen: &Binding, outcome: &Placement)
             },
             "spec": { "clusters": binding.spec.clusters },
         });
-        let written = ctx.control.merge(&path, &patch).await?;
-        binding = serde_json::from_value(written).unwrap_or(binding);
+        binding = ctx.control.merge_into(&path, &patch).await?;
     }
     Ok(write_status(ctx, &path, binding, outcome).await? || news)
 }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ctx::Ctx;
 use crate::discovery::TemplateKind;
 use crate::rest::Collection;
-use crate::runtime::{Priority, Seen, Watched, reflect, run};
+use crate::runtime::{GATHER, Priority, Seen, Watched, reflect, run};
 use crate::view::{WorkKey, binding_id, binding_key, binding_of_work};
 use crate::{
     binding, binding_status, clients, cluster, cluster_status, dependencies, detector, namespaces, policies,
@@ -238,8 +238,8 @@ impl Starter {
         let starter = self.clone();
         let kind = &kinds::WORK;
         self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| match seen {
-            Seen::Is(object) => {
-                let Ok(metadata) = serde_json::from_value::<ObjectMeta>(object["metadata"].clone()) else {
+            Seen::Is(mut object) => {
+                let Ok(metadata) = serde_json::from_value::<ObjectMeta>(object["metadata"].take()) else {
                     return;
                 };
                 let Some(key) = work_key(&metadata) else { return };
@@ -249,9 +249,9 @@ impl Starter {
                     ctx.queues.execution.add(key, Priority::User);
                 }
                 if let Some(binding) = binding_of_work(&metadata) {
-                    ctx.queues.statuses.add(binding.clone(), Priority::User);
+                    ctx.queues.statuses.add_after(binding.clone(), GATHER);
                     if changed {
-                        ctx.queues.works.add(binding, Priority::Resync);
+                        ctx.queues.works.add_after(binding, GATHER);
                     }
                 }
             }

@@ -3,7 +3,6 @@
 //! "absent".
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use api::labels::{CLUSTER_RESOURCE_BINDING_PERMANENT_ID, RESOURCE_BINDING_PERMANENT_ID};
@@ -13,8 +12,10 @@ use decide::{BindingKey, Gates, Template, TemplateKey, World, dependencies};
 use serde_json::Value;
 
 mod needs;
+mod settled;
 
 use needs::Needs;
+pub use settled::{Mark, Question, Settled};
 
 /// Which Work: the cluster it is for, and its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +55,8 @@ struct Inner {
     needs: RwLock<Needs>,
     /// ClusterTaintPolicies by name.
     taint_policies: RwLock<BTreeMap<String, ClusterTaintPolicy>>,
+    /// What needs no look.
+    settled: Settled,
 }
 
 #[derive(Default)]
@@ -67,9 +70,13 @@ struct WorkIndex {
 /// What of a Work has to be known to tell its changes apart.
 struct SeenWork {
     binding: String,
-    /// Changes with the spec, the deletion, the labels and the annotations; not with the status.
-    wanted: (i64, bool, u64),
+    wanted: Wanted,
+    /// Stands for the whole of it.
+    version: Mark,
 }
+
+/// Changes with all of a Work but its status.
+pub type Wanted = (i64, bool, Mark);
 
 impl View {
     /// An empty view with these switches.
@@ -90,7 +97,7 @@ impl View {
 
     /// Takes in an object that decisions depend on; says which templates must be looked at.
     pub fn put(&self, object: Value) -> BTreeSet<TemplateKey> {
-        let touched = self.write().apply(&Change::Put(Arc::new(object))).unwrap_or_else(|error| {
+        let touched = self.write().take(object).unwrap_or_else(|error| {
             // An object that nobody can read was written by somebody else; it decides nothing.
             tracing::warn!(%error, "an object is left out of account");
             BTreeSet::new()
@@ -148,6 +155,7 @@ impl View {
 
     /// Forgets a binding.
     pub fn remove_binding(&self, key: &BindingKey) -> Option<Arc<Binding>> {
+        self.inner.settled.forget(key);
         self.inner.needs.write().expect("no one panics while holding it").put(key, Vec::new());
         let binding = Arc::make_mut(&mut self.write().bindings).remove(key)?;
         let id = binding_id(&binding.metadata);
@@ -208,7 +216,8 @@ impl View {
         let binding = binding_id(metadata).to_owned();
         let wanted = wanted(metadata);
         let mut works = self.works_mut();
-        let seen = SeenWork { binding: binding.clone(), wanted };
+        let version = Mark::of(&metadata.resource_version);
+        let seen = SeenWork { binding: binding.clone(), wanted, version };
         let before = works.all.insert(key.clone(), seen);
         if let Some(before) = before.as_ref().filter(|before| before.binding != binding) {
             works.forget(&before.binding, &key);
@@ -230,6 +239,19 @@ impl View {
     /// The Works of a binding.
     pub fn works_of(&self, binding: &Binding) -> Vec<WorkKey> {
         self.works().by_binding.get(binding_id(&binding.metadata)).into_iter().flatten().cloned().collect()
+    }
+
+    /// The Works of a binding, and what stands for the state of each: with its status, and without.
+    pub fn works_seen(&self, binding: &Binding) -> Vec<(WorkKey, Mark, Wanted)> {
+        let works = self.works();
+        let keys = works.by_binding.get(binding_id(&binding.metadata)).into_iter().flatten();
+        let seen = |key: &WorkKey| works.all.get(key).map(|seen| (key.clone(), seen.version, seen.wanted));
+        keys.filter_map(seen).collect()
+    }
+
+    /// What needs no look.
+    pub fn settled(&self) -> &Settled {
+        &self.inner.settled
     }
 
     /// True when there is such a Work.
@@ -316,10 +338,11 @@ impl WorkIndex {
 }
 
 /// Changes whenever a Work wants something else, or is called something else.
-fn wanted(metadata: &ObjectMeta) -> (i64, bool, u64) {
-    let mut marks = DefaultHasher::new();
-    (&metadata.labels, &metadata.annotations).hash(&mut marks);
-    (metadata.generation, metadata.deletion_timestamp.is_some(), marks.finish())
+pub fn wanted(metadata: &ObjectMeta) -> Wanted {
+    let owners: Vec<&str> = metadata.owner_references.iter().map(|owner| owner.uid.as_str()).collect();
+    let ObjectMeta { uid, labels, annotations, finalizers, .. } = metadata;
+    let marks = Mark::of((uid, labels, annotations, finalizers, owners));
+    (metadata.generation, metadata.deletion_timestamp.is_some(), marks)
 }
 
 /// The permanent id that a binding and its Works share.

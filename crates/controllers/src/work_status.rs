@@ -44,18 +44,23 @@ pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, st
             cluster: watched.cluster.clone(),
             name: names::work_name(&watched.kind, name, namespace),
         };
-        let key = match seen {
+        let mine = |key: &WorkKey| key.cluster == watched.cluster && ctx.view.has_work(key);
+        match seen {
             Seen::Is(object) => {
                 let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
                 // Somebody may have taken the annotations away, which is drift like any other.
                 let key = work_named_on(&object).unwrap_or_else(|| by_name(text("namespace"), text("name")));
-                Some(key).filter(|key| key.cluster == watched.cluster)
+                if mine(&key) {
+                    ctx.queues.execution.add_gathered(key);
+                }
             }
-            Seen::Gone(namespace, name) => Some(by_name(&namespace, &name)),
-            Seen::Complete => None,
-        };
-        if let Some(key) = key.filter(|key| ctx.view.has_work(key)) {
-            ctx.queues.execution.add(key, Priority::Resync);
+            Seen::Gone(namespace, name) => {
+                let key = by_name(&namespace, &name);
+                if mine(&key) {
+                    ctx.queues.execution.add(key, Priority::Resync);
+                }
+            }
+            Seen::Complete => {}
         }
     })
     .await;

@@ -99,7 +99,7 @@ pub struct Template {
     pub deleting: bool,
     /// Digest of the user's part.
     pub digest: String,
-    /// The whole object.
+    /// The object, without what it says about who owns its fields: that is most of it, and asked once.
     pub object: Arc<Value>,
 }
 
@@ -131,7 +131,7 @@ impl Template {
             annotations: metadata.annotations,
             deleting: metadata.deletion_timestamp.is_some(),
             digest: digest(&object),
-            object,
+            object: without_owners(object),
         })
     }
 
@@ -164,6 +164,15 @@ impl Template {
         }
         Template { labels, annotations, object: Arc::new(object), ..self.clone() }
     }
+}
+
+fn without_owners(mut object: Arc<Value>) -> Arc<Value> {
+    if object.pointer("/metadata/managedFields").is_some()
+        && let Some(metadata) = Arc::make_mut(&mut object).get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        metadata.remove("managedFields");
+    }
+    object
 }
 
 fn put_map(metadata: &mut Map<String, Value>, field: &str, map: &BTreeMap<String, String>) {

@@ -34,13 +34,14 @@ impl Engine {
             .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
         self.change(call, &options, |old| {
             let patched = apply_patch(media_type, call, old, &patch)?;
-            let origin = match media_type {
-                "application/strategic-merge-patch+json" => Origin::Strategic(&patch),
-                _ => Origin::Document(&patched),
-            };
-            origin.check_types(call, &patched)?;
-            let draft = Draft::from_value(call, patched.clone(), options.field_validation)
-                .map_err(|error| unfit(call, &patched, origin, error))?;
+            Origin::of(media_type, &patch, &patched).check_types(call, &patched)?;
+            let draft = Draft::from_value(call, patched, options.field_validation).map_err(|error| {
+                // Errors quote what came out. They are rare, so it is made again for them and kept for nobody.
+                match apply_patch(media_type, call, old, &patch) {
+                    Ok(patched) => unfit(call, &patched, Origin::of(media_type, &patch, &patched), error),
+                    Err(error) => error,
+                }
+            })?;
             check_name(call, &draft.object)?;
             check_uid(call, old, &draft.object)?;
             Ok(draft)
@@ -82,7 +83,14 @@ enum Origin<'a> {
     Strategic(&'a Value),
 }
 
-impl Origin<'_> {
+impl<'a> Origin<'a> {
+    fn of(media_type: &str, patch: &'a Value, patched: &'a Value) -> Self {
+        match media_type {
+            "application/strategic-merge-patch+json" => Self::Strategic(patch),
+            _ => Self::Document(patched),
+        }
+    }
+
     /// Strategic merge goes through a converter, which refuses wrong types in its own words.
     fn check_types(self, call: &Call, patched: &Value) -> Result<(), ApiError> {
         let (Self::Strategic(_), resource) = (self, &call.resource) else { return Ok(()) };

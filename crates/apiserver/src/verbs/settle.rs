@@ -256,17 +256,23 @@ fn prepare_for_update(call: &Call, old: &Value, object: &mut Value) {
 
 /// The status is the new one, everything else the old one; field ownership is settled later.
 fn keep_all_but_status(old: &Value, object: &mut Value) {
-    let mut next = old.clone();
-    keep(&mut next, object, "status");
-    keep(&mut next["metadata"], &object["metadata"], "managedFields");
-    *object = next;
+    let new = std::mem::replace(object, old.clone());
+    let Value::Object(mut new) = new else { return };
+    let owners =
+        new.get_mut("metadata").and_then(|metadata| metadata.as_object_mut()?.remove("managedFields"));
+    put(object, "status", new.remove("status"));
+    put(&mut object["metadata"], "managedFields", owners);
 }
 
 /// Takes a field from another object, or takes it away where that has none.
 fn keep(object: &mut Value, from: &Value, key: &str) {
+    put(object, key, from.get(key).cloned());
+}
+
+fn put(object: &mut Value, key: &str, value: Option<Value>) {
     let Some(fields) = object.as_object_mut() else { return };
-    match from.get(key) {
-        Some(value) => fields.insert(key.to_owned(), value.clone()),
+    match value {
+        Some(value) => fields.insert(key.to_owned(), value),
         None => fields.remove(key),
     };
 }
@@ -337,11 +343,9 @@ fn generation_moves(call: &Call, old: &Value, object: &Value) -> bool {
         return builtin::is_new_generation(&call.resource.group, &call.resource.kind, object, old);
     };
     let counts = |key: &str| key != "metadata" && (key != "status" || !version.has_status);
-    let wanted = |value: &Value| -> Vec<(String, Value)> {
-        let fields = value.as_object().into_iter().flatten();
-        fields.filter(|(key, _)| counts(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
-    };
-    wanted(old) != wanted(object)
+    let (Some(old), Some(new)) = (old.as_object(), object.as_object()) else { return old != object };
+    let old = old.iter().filter(|(key, _)| counts(key));
+    !old.eq(new.iter().filter(|(key, _)| counts(key)))
 }
 
 #[cfg(test)]

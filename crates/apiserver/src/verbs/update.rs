@@ -45,10 +45,12 @@ impl Engine {
         for _ in 0..ATTEMPTS_MAX {
             let entry = self.read(&call.resource, &call.key(), call.name())?;
             let old_stored = stored::parse(&entry.value);
-            let old = call.resource.serve(old_stored.clone());
-            let draft = compute(&old)?;
+            let spelt = !call.resource.serves_stored_bytes();
+            let served = spelt.then(|| call.resource.serve(old_stored.clone()));
+            let old = served.as_ref().unwrap_or(&old_stored);
+            let draft = compute(old)?;
             let pinned = !text(&draft.object, "/metadata/resourceVersion").is_empty();
-            let (object, warnings) = self.settle_change(call, options, &old, draft)?;
+            let (object, warnings) = self.settle_change(call, options, old, draft)?;
             if object == old_stored {
                 return Ok(Answer::stored(StatusCode::OK, entry.value).with_warnings(warnings));
             }

@@ -29,6 +29,8 @@ pub enum Outcome {
         object: Value,
         /// Somebody had deleted it.
         recreating: bool,
+        /// This state of the Work had not been written before.
+        first: bool,
     },
     /// It could not be written.
     Failed {
@@ -44,6 +46,14 @@ pub fn was_applied(work: &Work) -> bool {
     conditions::find(&work.status.conditions, APPLIED).is_some_and(|applied| {
         applied.status == ConditionStatus::True && applied.observed_generation == work.metadata.generation
     })
+}
+
+/// Whether the member was just given what it never had; a repair is something to tell at once, lest it is
+/// never told where somebody keeps undoing it.
+pub fn is_first_delivery(outcomes: &[Outcome]) -> bool {
+    let first =
+        |outcome: &Outcome| matches!(outcome, Outcome::Written { first: true, recreating: false, .. });
+    !outcomes.is_empty() && outcomes.iter().all(first)
 }
 
 /// Puts the outcomes into the Work's status.

@@ -227,7 +227,7 @@ async fn a_stranger_in_place_of_our_object_is_not_overwritten() {
     let found = member.get(NGINX).await.unwrap();
     assert_eq!(
         (&found["spec"]["replicas"], &found["metadata"]["uid"]),
-        (&json!(8), &made["metadata"]["uid"])
+        (&json!(8), &json!(made.metadata.uid))
     );
     stack.stop().await;
 }

@@ -46,6 +46,11 @@ impl Delivered {
         }
     }
 
+    /// True when it was this state of the Work.
+    pub fn is_of(&self, work: &Work) -> bool {
+        (self.work.0.as_str(), self.work.1) == (work.metadata.uid.as_str(), work.metadata.generation)
+    }
+
     /// True while neither the Work nor the object was edited since. Labels and annotations are compared,
     /// because no generation tells of them.
     pub fn holds(&self, work: &Work, manifest: &Value, object: &Value) -> bool {

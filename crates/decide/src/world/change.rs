@@ -54,35 +54,40 @@ impl World {
     /// uid, generation and stamps.
     pub fn apply(&mut self, change: &Change) -> Result<BTreeSet<Arc<TemplateKey>>, ChangeError> {
         match change {
-            Change::Put(object) => self.put(object),
+            Change::Put(object) => self.put(Arc::clone(object)),
             Change::Delete { api_version, kind, namespace, name } => {
                 Ok(self.delete(api_version, kind, namespace, name))
             }
         }
     }
 
-    fn put(&mut self, object: &Arc<Value>) -> Result<BTreeSet<Arc<TemplateKey>>, ChangeError> {
+    /// Takes in an object that nobody else holds; says which templates are touched.
+    pub fn take(&mut self, object: Value) -> Result<BTreeSet<Arc<TemplateKey>>, ChangeError> {
+        self.put(Arc::new(object))
+    }
+
+    fn put(&mut self, object: Arc<Value>) -> Result<BTreeSet<Arc<TemplateKey>>, ChangeError> {
         let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
         match (crate::template::group(text("apiVersion")), text("kind")) {
             (kinds::POLICY_GROUP, "PropagationPolicy" | "ClusterPropagationPolicy") => {
-                let policy = Arc::new(Policy::from(&read::<PropagationPolicy>(object)?));
+                let policy = Arc::new(Policy::from(&read::<PropagationPolicy>(&object)?));
                 let before = self.policies.insert(Arc::clone(&policy));
                 Ok(self.templates.touched(before.as_deref(), Some(&policy)))
             }
             (kinds::POLICY_GROUP, "OverridePolicy" | "ClusterOverridePolicy") => {
-                let policy: OverridePolicy = read(object)?;
+                let policy: OverridePolicy = read(&object)?;
                 let key = policy_key(policy.kind.starts_with("Cluster"), &policy.metadata);
                 let policy = Arc::new(policy);
                 let before = self.overrides.insert(key.clone(), Arc::clone(&policy));
                 Ok(self.overridden(&key, [before.as_deref(), Some(&policy)]))
             }
             (kinds::POLICY_GROUP, "RolloutPolicy" | "ClusterRolloutPolicy") => {
-                let rollout = Rollout::from(&read::<RolloutPolicy>(object)?);
+                let rollout = Rollout::from(&read::<RolloutPolicy>(&object)?);
                 let before = self.rollouts.insert(rollout.key.clone(), rollout.clone());
                 Ok(self.held_by([before.as_ref(), Some(&rollout)]))
             }
             (kinds::CLUSTER_GROUP, "Cluster") => {
-                let cluster: Cluster = read(object)?;
+                let cluster: Cluster = read(&object)?;
                 self.remove_cluster(&cluster.metadata.name);
                 let clusters = Arc::make_mut(&mut self.clusters);
                 clusters.push(cluster);
@@ -90,8 +95,8 @@ impl World {
                 Ok(self.bound())
             }
             _ => {
-                let template = Template::read(Arc::clone(object));
-                let template = template.ok_or_else(|| error(object, "it has no type or no name"))?;
+                let nameless = error(&object, "it has no type or no name");
+                let template = Template::read(object).ok_or(nameless)?;
                 let key = template.key.clone();
                 self.templates.insert(template);
                 Ok([key].into())
