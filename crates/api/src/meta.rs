@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::kinds::Kind;
 use crate::{Time, is_default};
@@ -98,8 +99,28 @@ pub struct ObjectMeta {
     pub owner_references: Vec<OwnerReference>,
     /// Which field manager owns which field.
     #[serde(skip_serializing_if = "is_default")]
-    pub managed_fields: Vec<Value>,
+    pub managed_fields: Vec<Unread>,
 }
+
+/// JSON that is carried along as text: much of every object is of no interest to who reads it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Unread(Box<RawValue>);
+
+impl Unread {
+    /// What it says, as far as somebody wants to know.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.0.get())
+    }
+}
+
+impl PartialEq for Unread {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl Eq for Unread {}
 
 impl ObjectMeta {
     /// The label's value, empty when it is not set: Karmada treats both alike.

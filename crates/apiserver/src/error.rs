@@ -186,6 +186,11 @@ impl ApiError {
         Self { details: json!({ "causes": [{ "message": cause.to_string() }] }), ..error }
     }
 
+    /// 503: not now, perhaps not here.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(503, "ServiceUnavailable", message)
+    }
+
     /// 504: a wait that the server gave up.
     pub fn timeout(message: impl Into<String>) -> Self {
         Self::new(504, "Timeout", message)

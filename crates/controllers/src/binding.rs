@@ -1,7 +1,7 @@
 //! What does each member receive? Asks `decide` and writes one Work per member; a binding that goes takes
 //! its Works along.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::ctx::{self, Ctx, bindings};
 use crate::metrics;
-use crate::rest::Error;
+use crate::rest::{Error, Written};
 use crate::runtime::Next;
 use crate::view::{Mark, Question, Wanted, WorkKey, binding_id, wanted};
 
@@ -26,30 +26,34 @@ const PURGING: Duration = Duration::from_secs(5);
 pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let Some(binding) = ctx.view.binding(key) else { return Ok(Next::Wait) };
     let start = Instant::now();
-    let known: Vec<(WorkKey, Wanted)> =
-        ctx.view.works_seen(&binding).into_iter().map(|(key, _, wanted)| (key, wanted)).collect();
-    let mark = mark(&ctx.view.world(), &binding, &known);
-    if mark.is_some_and(|mark| ctx.view.settled().holds(key, Question::Works, mark)) {
+    let known = ctx.view.works_seen(&binding).into_iter().map(|(key, _, wanted)| (key, wanted)).collect();
+    let sources = sources_mark(&ctx.view.world(), &binding);
+    if sources.is_some_and(|sources| ctx.view.settled().holds(key, Question::Works, mark(sources, &known))) {
         return Ok(Next::Wait);
     }
     let existing = existing_works(ctx, &binding).await?;
-    let (answer, mark) = decide_works(ctx, &binding, &existing);
+    let (answer, sources) = decide_works(ctx, &binding, &existing);
     answer.failed.values().for_each(|failed| tell::override_failed(ctx, &binding, failed));
     let cleaned = clean_up(ctx, &binding, &answer, &existing).await;
     if let Some(error) = cleaned.as_ref().err().filter(|error| !error.is_conflict()) {
         tell::clean_up_failed(ctx, &binding, error);
     }
-    let written = match cleaned {
-        Ok(cleaned) => write(ctx, &binding, &answer, &existing).await.map(|written| written || cleaned),
-        Err(error) => Err(error),
+    let mut now: BTreeMap<WorkKey, Wanted> =
+        existing.iter().filter_map(|work| place(&work.metadata)).collect();
+    let written = match &cleaned {
+        Ok(cleaned) => {
+            write(ctx, &binding, &answer, &existing, &mut now).await.map(|written| written || *cleaned)
+        }
+        Err(_) => cleaned,
     };
     if !matches!(&written, Ok(false)) && !written.as_ref().is_err_and(Error::is_conflict) {
         let result = [("result", metrics::result(written.is_ok()))];
         ctx.metrics.observe_since("binding_sync_work_duration_seconds", &result, start);
         tell::synced(ctx, &binding, written.as_ref().err());
     }
-    if let Some(mark) = mark.filter(|_| matches!(&written, Ok(false)) && is_at_rest(&answer)) {
-        ctx.view.settled().note(key, Question::Works, mark);
+    // The next look that finds just this has nothing to do.
+    if let Some(sources) = sources.filter(|_| written.is_ok() && is_at_rest(&answer)) {
+        ctx.view.settled().note(key, Question::Works, mark(sources, &now));
     }
     written?;
     if binding.metadata.deletion_timestamp.is_some() {
@@ -83,13 +87,21 @@ async fn clean_up(ctx: &Ctx, binding: &Binding, answer: &Works, existing: &[Work
 }
 
 /// Every cluster gets its Work; says whether anything was new. One that fails does not hold up the others.
-async fn write(ctx: &Ctx, binding: &Binding, answer: &Works, existing: &[Work]) -> Result<bool, Error> {
+/// `now` becomes the Works as they are then.
+async fn write(
+    ctx: &Ctx,
+    binding: &Binding,
+    answer: &Works,
+    existing: &[Work],
+    now: &mut BTreeMap<WorkKey, Wanted>,
+) -> Result<bool, Error> {
     let (mut news, mut failure) = (false, None);
     for (cluster, work) in &answer.works {
         match write_work(ctx, cluster, work, existing).await {
-            Ok(false) => {}
-            Ok(true) => {
+            Ok(None) => {}
+            Ok(Some(written)) => {
                 tell::overridden(ctx, binding, cluster, work);
+                now.extend(place(&written.metadata));
                 news = true;
             }
             // What is worth telling goes before what the next look sees by itself.
@@ -138,9 +150,8 @@ async fn existing_works(ctx: &Ctx, binding: &Binding) -> Result<Vec<Work>, Error
     Ok(works)
 }
 
-/// Stands for all that the Works of a binding are made from, and for those that there are; none where that
-/// cannot be told.
-fn mark(world: &World, binding: &Binding, existing: &[(WorkKey, Wanted)]) -> Option<Mark> {
+/// Stands for all that the Works of a binding are made from; none where that cannot be told.
+fn sources_mark(world: &World, binding: &Binding) -> Option<Mark> {
     let ObjectMeta { uid, generation, labels, annotations, .. } = &binding.metadata;
     // Which clusters an override policy means may depend on anything that they say of themselves.
     if binding.metadata.deletion_timestamp.is_some() || concerned(world, binding).next().is_some() {
@@ -151,7 +162,12 @@ fn mark(world: &World, binding: &Binding, existing: &[(WorkKey, Wanted)]) -> Opt
         (&template.uid, &template.digest, generation, &template.labels, &template.annotations)
     });
     let clusters: Vec<&str> = world.clusters.iter().map(|cluster| cluster.metadata.name.as_str()).collect();
-    Some(Mark::of((uid, generation, labels, annotations, template, clusters, existing)))
+    Some(Mark::of((uid, generation, labels, annotations, template, clusters)))
+}
+
+/// Stands for what Works are made from and for those that there are.
+fn mark(sources: Mark, works: &BTreeMap<WorkKey, Wanted>) -> Mark {
+    Mark::of((sources, works))
 }
 
 /// The override policies that may mean a binding's template.
@@ -161,34 +177,33 @@ fn concerned<'a>(world: &'a World, binding: &'a Binding) -> impl Iterator<Item =
     world.overrides.iter().filter(move |(key, _)| near(key)).map(|(_, policy)| policy)
 }
 
-/// What the Works should be, and the mark of all that went into it.
+/// What the Works should be, and the mark of what they are made from.
 fn decide_works(ctx: &Ctx, binding: &Binding, existing: &[Work]) -> (Works, Option<Mark>) {
     let world = ctx.view.world();
     let template = world.templates.get(&TemplateKey::of(binding)).cloned();
     let overrides: Vec<OverridePolicy> =
         concerned(&world, binding).map(|policy| OverridePolicy::clone(policy)).collect();
     let clusters = world.clusters.clone();
-    let found: Vec<(WorkKey, Wanted)> = existing.iter().filter_map(place).collect();
-    let mark = mark(&world, binding, &found);
+    let mark = sources_mark(&world, binding);
     drop(world);
     let sources =
         Sources { template: template.as_deref(), overrides: &overrides, clusters: &clusters, existing };
     (works(binding, sources), mark)
 }
 
-fn place(work: &Work) -> Option<(WorkKey, Wanted)> {
-    let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace)?.to_owned();
-    Some((WorkKey { cluster, name: work.metadata.name.clone() }, wanted(&work.metadata)))
+fn place(metadata: &ObjectMeta) -> Option<(WorkKey, Wanted)> {
+    let cluster = names::cluster_of_execution_namespace(&metadata.namespace)?.to_owned();
+    Some((WorkKey { cluster, name: metadata.name.clone() }, wanted(metadata)))
 }
 
-/// Writes one Work, if it is not as it should be. One that is going is left alone: its end brings everybody
+/// Writes one Work, if it is not as it should be, and says what came of it. One that is going is left alone: its end brings everybody
 /// here again.
 pub(crate) async fn write_work(
     ctx: &Ctx,
     cluster: &str,
     work: &Work,
     existing: &[Work],
-) -> Result<bool, Error> {
+) -> Result<Option<Written>, Error> {
     let collection = ctx::works(cluster);
     let path = collection.object(&work.metadata.name);
     let known = existing.iter().find(|found| {
@@ -199,7 +214,7 @@ pub(crate) async fn write_work(
     }
     let refused = match ctx.control.create(&collection, work).await {
         Err(error) if error.is_conflict() => error,
-        created => return created.map(|_| true),
+        created => return created.map(Some),
     };
     // Left by a binding or a namespace of the same name that is no more, or made for a namespace that a policy
     // has claimed since: it is taken over, not taken away.
@@ -231,15 +246,14 @@ fn is_a_namespaces(work: &Work) -> bool {
         && work.metadata.owner_references.iter().any(|owner| owner.kind == "Namespace")
 }
 
-async fn replace(ctx: &Ctx, path: &str, found: &Work, work: &Work) -> Result<bool, Error> {
+async fn replace(ctx: &Ctx, path: &str, found: &Work, work: &Work) -> Result<Option<Written>, Error> {
     if found.metadata.deletion_timestamp.is_some() || (found.spec == work.spec && carries(found, work)) {
-        return Ok(false);
+        return Ok(None);
     }
     let mut next = serde_json::to_value(found).expect("our objects always serialise");
     merge_metadata(&mut next, found, work);
     next["spec"] = serde_json::to_value(&work.spec).expect("our objects always serialise");
-    ctx.control.replace(path, &next).await?;
-    Ok(true)
+    ctx.control.replace(path, &next).await.map(Some)
 }
 
 /// Labels and annotations are merged, never removed, as Karmada does.

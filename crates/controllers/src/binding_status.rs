@@ -1,11 +1,10 @@
 //! How is the whole doing? Gathers what the Works of a binding report into the binding's status, and from
 //! there into the template's.
 
-use api::{Work, names};
 use decide::status::status;
 use decide::{BindingKey, TemplateKey, interpret};
 
-use crate::ctx::{self, Ctx, bindings};
+use crate::ctx::{Ctx, bindings};
 use crate::events::{Regarding, Tone};
 use crate::rest::Error;
 use crate::runtime::Next;
@@ -28,11 +27,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     if ctx.view.settled().holds(key, Question::Status, Mark::of((&version, &template_version, &known))) {
         return Ok(Next::Wait);
     }
-    let mut works = Vec::new();
-    for (WorkKey { cluster, name }, _) in &known {
-        works.extend(ctx.control.get::<Work>(&ctx::works(cluster).object(name)).await?);
-    }
-    let answer = status(&seen, &works);
+    let answer = status(&seen, &ctx.view.work_statuses(&seen));
     let mut binding = api::Binding::clone(&seen);
     answer.write(&mut binding, (ctx.now)());
     if binding.status != seen.status {
@@ -59,8 +54,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         tell(ctx, Regarding::from(&*template), message, written.as_ref().err());
         template_version = Some(written?.metadata.resource_version);
     }
-    let found: Vec<(WorkKey, Mark)> = works.iter().filter_map(place).collect();
-    ctx.view.settled().note(key, Question::Status, Mark::of((&version, &template_version, &found)));
+    ctx.view.settled().note(key, Question::Status, Mark::of((&version, &template_version, &known)));
     Ok(Next::Wait)
 }
 
@@ -71,12 +65,6 @@ pub fn lags(ctx: &Ctx, key: &TemplateKey) -> bool {
     let binding = world.bindings.get(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
     let Some((template, binding)) = world.templates.get(key).zip(binding) else { return false };
     interpret::aggregate(&template.object, &binding.status.aggregated_status, (ctx.now)()).is_some()
-}
-
-fn place(work: &Work) -> Option<(WorkKey, Mark)> {
-    let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace)?.to_owned();
-    let key = WorkKey { cluster, name: work.metadata.name.clone() };
-    Some((key, Mark::of(&work.metadata.resource_version)))
 }
 
 fn tell(ctx: &Ctx, about: Regarding, message: &str, error: Option<&Error>) {

@@ -14,7 +14,7 @@ use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::policy_status::Tally;
 use crate::rest::{Collection, Error, Rest};
-use crate::runtime::{GATHER, Priority, Queue, QueueStats};
+use crate::runtime::{Priority, Queue, QueueStats};
 use crate::view::{View, WorkKey};
 
 /// The shared context. Clones share everything.
@@ -91,7 +91,7 @@ impl Queues {
     pub fn look_at_binding(&self, key: &BindingKey, priority: Priority) {
         self.placements.add(key.clone(), priority);
         self.works.add(key.clone(), priority);
-        self.statuses.add_after(key.clone(), GATHER);
+        self.statuses.add_gathered(key.clone());
         self.failover.add(key.clone(), priority);
     }
 }
@@ -128,7 +128,7 @@ impl PerMember {
 
     /// Adds a Work to the queue of its member, once news about it is gathered.
     pub fn add_gathered(&self, key: WorkKey) {
-        self.of(&key.cluster).add_after(key, GATHER);
+        self.of(&key.cluster).add_gathered(key);
     }
 }
 

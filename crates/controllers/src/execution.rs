@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::ctx::{self, Ctx};
 use crate::reach::Reach;
 use crate::rest::{Collection, Error};
-use crate::runtime::{GATHER, Next, Priority};
+use crate::runtime::{Next, Priority};
 use crate::view::WorkKey;
 
 mod place;
@@ -67,7 +67,7 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
     // What the member makes of it follows in moments, and both are told at once. Until then the member itself
     // says what it has.
     if report::is_first_delivery(&visit.outcomes) {
-        return Ok(sooner(visit.next, Next::After(GATHER)));
+        return Ok(sooner(visit.next, Next::Gathered));
     }
     if !visit.outcomes.is_empty() {
         report::report(&mut next, &visit.outcomes, (ctx.now)());
@@ -120,8 +120,9 @@ async fn visit(ctx: &Ctx, key: &WorkKey, cluster: &Cluster, work: &Work) -> Resu
 
 fn sooner(one: Next, other: Next) -> Next {
     match (one, other) {
-        (Next::After(one), Next::After(other)) => Next::After(one.min(other)),
         (Next::Wait, next) | (next, Next::Wait) => next,
+        (Next::Gathered, _) | (_, Next::Gathered) => Next::Gathered,
+        (Next::After(one), Next::After(other)) => Next::After(one.min(other)),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use api::ObjectMeta;
 use http::{Method, Request, header};
 use kube::Client;
 use serde::de::DeserializeOwned;
@@ -81,17 +82,7 @@ impl Error {
 pub struct Written {
     /// What the server says of the object.
     #[serde(default)]
-    pub metadata: Stamp,
-}
-
-/// What a write changes in any case.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Stamp {
-    /// The object, whatever it is called.
-    pub uid: String,
-    /// The state that was written.
-    pub resource_version: String,
+    pub metadata: ObjectMeta,
 }
 
 /// The path of a collection; its objects are one segment below.
@@ -237,6 +228,7 @@ impl Rest {
     ) -> Result<T, Error> {
         let action =
             || format!("{} {}", method.as_str().to_ascii_lowercase(), path.split('?').next().unwrap_or(path));
+        tracing::trace!(%method, path, "ask");
         let bytes = match body {
             Some(body) => serde_json::to_vec(body).expect("our objects always serialise"),
             None => Vec::new(),

@@ -15,14 +15,11 @@ mod reflect;
 mod watched;
 
 pub use queue::{Priority, Queue, QueueStats};
-pub use reflect::{Seen, reflect};
+pub use reflect::{Outline, Reflected, Seen, reflect};
 pub use watched::Watched;
 
 /// Failures that come again after less than this have not lasted yet.
 const WORTH_A_WARNING: Duration = Duration::from_millis(500);
-
-/// How long news of how things fare is gathered before it is told on: most of it comes in bursts.
-pub const GATHER: Duration = Duration::from_millis(100);
 
 /// What a reconcile asks for next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +28,8 @@ pub enum Next {
     Wait,
     /// To be run again after a while, because time itself is an input.
     After(Duration),
+    /// To be run again once news about the key is gathered.
+    Gathered,
 }
 
 /// What can be a key: small, comparable, printable.
@@ -79,6 +78,10 @@ async fn work<K, Reconcile, Running, Error>(
             Ok(Next::After(delay)) => {
                 queue.succeeded(&key);
                 queue.add_after(key, delay);
+            }
+            Ok(Next::Gathered) => {
+                queue.succeeded(&key);
+                queue.add_gathered(key);
             }
             Err(error) => {
                 let delay = queue.failed(&key);

@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use crate::ctx::Ctx;
 use crate::discovery::TemplateKind;
 use crate::rest::Collection;
-use crate::runtime::{GATHER, Priority, Seen, Watched, reflect, run};
-use crate::view::{WorkKey, binding_id, binding_key, binding_of_work};
+use crate::runtime::{Priority, Reflected, Seen, Watched, reflect, run};
+use crate::view::{WorkKey, WorkNews, binding_id, binding_key, binding_of_work};
 use crate::{
     binding, binding_status, clients, cluster, cluster_status, dependencies, detector, namespaces, policies,
     policy_status, scheduler, work_status,
@@ -102,18 +102,23 @@ impl Starter {
     }
 
     /// Follows a collection of the control plane.
-    fn follow(&self, collection: Collection, kind: (&str, &str), sink: impl FnMut(Seen) + Send + 'static) {
+    fn follow<T: Reflected>(
+        &self,
+        collection: Collection,
+        kind: (&str, &str),
+        sink: impl FnMut(Seen<T>) + Send + 'static,
+    ) {
         let followed = Followed { stop: self.stop.clone(), ended: CancellationToken::new() };
         self.follow_until(followed, collection, kind, sink);
     }
 
     /// The same, until `stop`; a collection that is left before it was complete no longer keeps anybody.
-    fn follow_until(
+    fn follow_until<T: Reflected>(
         &self,
         Followed { stop, ended }: Followed,
         collection: Collection,
         kind: (&str, &str),
-        mut sink: impl FnMut(Seen) + Send + 'static,
+        mut sink: impl FnMut(Seen<T>) + Send + 'static,
     ) {
         self.cold.change(|cold| *cold += 1);
         let complete = Arc::new(AtomicBool::new(false));
@@ -126,7 +131,7 @@ impl Starter {
         let fill = (kind.0.to_owned(), kind.1.to_owned());
         let rest = self.ctx.control.clone();
         self.spawn(async move {
-            let tell = |seen| match seen {
+            let tell = |seen: Seen<T>| match seen {
                 Seen::Complete => warmed(&complete),
                 seen => sink(seen),
             };
@@ -200,8 +205,8 @@ impl Starter {
     fn follow_bindings(&self, kind: &'static kinds::Kind) {
         let ctx = self.ctx.clone();
         self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| match seen {
-            Seen::Is(object) => {
-                let Ok(binding) = serde_json::from_value::<Binding>(*object) else { return };
+            Seen::Is(binding) => {
+                let binding: Binding = *binding;
                 let key = binding_key(&binding.metadata);
                 ctx.queues.templates.add(TemplateKey::of(&binding), Priority::User);
                 let generation = binding.metadata.generation;
@@ -238,20 +243,18 @@ impl Starter {
         let starter = self.clone();
         let kind = &kinds::WORK;
         self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| match seen {
-            Seen::Is(mut object) => {
-                let Ok(metadata) = serde_json::from_value::<ObjectMeta>(object["metadata"].take()) else {
-                    return;
-                };
-                let Some(key) = work_key(&metadata) else { return };
-                starter.start_member(&key.cluster, work_status::kinds_of(&object));
-                let changed = ctx.view.put_work(key.clone(), &metadata);
+            Seen::Is(work) => {
+                let work: WorkNews = *work;
+                let Some(key) = work_key(&work.metadata) else { return };
+                starter.start_member(&key.cluster, work_status::kinds_of(&work));
+                let changed = ctx.view.put_work(key.clone(), &work);
                 if changed {
                     ctx.queues.execution.add(key, Priority::User);
                 }
-                if let Some(binding) = binding_of_work(&metadata) {
-                    ctx.queues.statuses.add_after(binding.clone(), GATHER);
+                if let Some(binding) = binding_of_work(&work.metadata) {
+                    ctx.queues.statuses.add_gathered(binding.clone());
                     if changed {
-                        ctx.queues.works.add_after(binding, GATHER);
+                        ctx.queues.works.add_gathered(binding);
                     }
                 }
             }

@@ -6,15 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use api::labels::{CLUSTER_RESOURCE_BINDING_PERMANENT_ID, RESOURCE_BINDING_PERMANENT_ID};
-use api::{Binding, Cluster, ClusterTaintPolicy, ObjectMeta, annotations};
+use api::{Binding, Cluster, ClusterTaintPolicy, ObjectMeta, Work, annotations, kinds, names};
 use decide::world::Change;
 use decide::{BindingKey, Gates, Template, TemplateKey, World, dependencies};
 use serde_json::Value;
 
 mod needs;
+mod news;
 mod settled;
 
 use needs::Needs;
+pub use news::WorkNews;
 pub use settled::{Mark, Question, Settled};
 
 /// Which Work: the cluster it is for, and its name.
@@ -67,12 +69,14 @@ struct WorkIndex {
     bindings: BTreeMap<String, BindingKey>,
 }
 
-/// What of a Work has to be known to tell its changes apart.
+/// What of a Work has to be known to tell its changes apart, and to tell on what it tells.
 struct SeenWork {
     binding: String,
     wanted: Wanted,
     /// Stands for the whole of it.
     version: Mark,
+    /// Its status as JSON, which is a third of what it takes as a value.
+    status: Box<str>,
 }
 
 /// Changes with all of a Work but its status.
@@ -212,12 +216,14 @@ impl View {
     }
 
     /// Takes in a Work; true when it is new or wants something else than before.
-    pub fn put_work(&self, key: WorkKey, metadata: &ObjectMeta) -> bool {
+    pub fn put_work(&self, key: WorkKey, work: &WorkNews) -> bool {
+        let metadata = &work.metadata;
         let binding = binding_id(metadata).to_owned();
         let wanted = wanted(metadata);
         let mut works = self.works_mut();
         let version = Mark::of(&metadata.resource_version);
-        let seen = SeenWork { binding: binding.clone(), wanted, version };
+        let status = serde_json::to_string(&work.status).expect("our objects always serialise").into();
+        let seen = SeenWork { binding: binding.clone(), wanted, version, status };
         let before = works.all.insert(key.clone(), seen);
         if let Some(before) = before.as_ref().filter(|before| before.binding != binding) {
             works.forget(&before.binding, &key);
@@ -247,6 +253,19 @@ impl View {
         let keys = works.by_binding.get(binding_id(&binding.metadata)).into_iter().flatten();
         let seen = |key: &WorkKey| works.all.get(key).map(|seen| (key.clone(), seen.version, seen.wanted));
         keys.filter_map(seen).collect()
+    }
+
+    /// What the Works of a binding say, without what they bring; those that are going say nothing any more.
+    pub fn work_statuses(&self, binding: &Binding) -> Vec<Work> {
+        let works = self.works();
+        let keys = works.by_binding.get(binding_id(&binding.metadata)).into_iter().flatten();
+        let told = keys.filter_map(|key| {
+            let seen = works.all.get(key).filter(|seen| !seen.wanted.1)?;
+            let mut work = Work::new(&kinds::WORK, &names::execution_namespace(&key.cluster), &key.name);
+            work.status = serde_json::from_str(&seen.status).ok()?;
+            Some(work)
+        });
+        told.collect()
     }
 
     /// What needs no look.

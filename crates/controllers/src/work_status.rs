@@ -1,14 +1,13 @@
 //! What happens in members to the objects that Works brought there. News lead to the Work, whose execution
 //! then repairs what drifted and collects the status; nothing is read or written here.
 
-use api::{annotations, names};
-use serde_json::Value;
+use api::{ObjectMeta, annotations, names};
 use tokio_util::sync::CancellationToken;
 
 use crate::ctx::Ctx;
 use crate::rest::{Collection, Rest};
-use crate::runtime::{Priority, Seen, reflect};
-use crate::view::{Served, WorkKey};
+use crate::runtime::{Outline, Priority, Seen, reflect};
+use crate::view::{Served, WorkKey, WorkNews};
 
 /// Only what Works brought, ready for a query.
 const MANAGED: &str = "karmada.io/managed%3Dtrue";
@@ -25,21 +24,17 @@ pub struct Watched {
 }
 
 /// The kinds that a Work brings to its member.
-pub fn kinds_of(work: &Value) -> Vec<(String, String)> {
-    let manifests = work.pointer("/spec/workload/manifests").and_then(Value::as_array);
-    let text = |manifest: &Value, key: &str| Some(manifest[key].as_str()?.to_owned());
-    let kinds = manifests
-        .into_iter()
-        .flatten()
-        .filter_map(|manifest| Some((text(manifest, "apiVersion")?, text(manifest, "kind")?)));
-    kinds.collect()
+pub fn kinds_of(work: &WorkNews) -> Vec<(String, String)> {
+    let manifests = work.spec.workload.manifests.iter();
+    let named = manifests.filter(|manifest| !manifest.api_version.is_empty() && !manifest.kind.is_empty());
+    named.map(|manifest| (manifest.api_version.clone(), manifest.kind.clone())).collect()
 }
 
 /// Follows one kind in one member until `stop`.
 pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, stop: CancellationToken) {
     let collection = Collection::new(&watched.api_version, &served.plural, "");
     let fill = (watched.api_version.clone(), watched.kind.clone());
-    reflect(member, collection, fill, MANAGED, stop, move |seen| {
+    reflect::<Outline>(member, collection, fill, MANAGED, stop, move |seen| {
         let by_name = |namespace: &str, name: &str| WorkKey {
             cluster: watched.cluster.clone(),
             name: names::work_name(&watched.kind, name, namespace),
@@ -47,9 +42,10 @@ pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, st
         let mine = |key: &WorkKey| key.cluster == watched.cluster && ctx.view.has_work(key);
         match seen {
             Seen::Is(object) => {
-                let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
+                let metadata = &object.metadata;
                 // Somebody may have taken the annotations away, which is drift like any other.
-                let key = work_named_on(&object).unwrap_or_else(|| by_name(text("namespace"), text("name")));
+                let key =
+                    work_named_on(metadata).unwrap_or_else(|| by_name(&metadata.namespace, &metadata.name));
                 if mine(&key) {
                     ctx.queues.execution.add_gathered(key);
                 }
@@ -67,10 +63,10 @@ pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, st
 }
 
 /// The Work that an object says it came from.
-fn work_named_on(object: &Value) -> Option<WorkKey> {
-    let annotation = |key: &str| object["metadata"]["annotations"][key].as_str();
+fn work_named_on(metadata: &ObjectMeta) -> Option<WorkKey> {
+    let annotation = |key: &str| metadata.annotations.get(key);
     let cluster = names::cluster_of_execution_namespace(annotation(annotations::WORK_NAMESPACE)?)?;
-    Some(WorkKey { cluster: cluster.to_owned(), name: annotation(annotations::WORK_NAME)?.to_owned() })
+    Some(WorkKey { cluster: cluster.to_owned(), name: annotation(annotations::WORK_NAME)?.clone() })
 }
 
 #[cfg(test)]
@@ -81,13 +77,14 @@ mod tests {
 
     #[test]
     fn an_object_names_its_work_and_a_work_its_kinds() {
-        let object = json!({ "metadata": { "annotations": {
+        let metadata = json!({ "annotations": {
             "work.karmada.io/namespace": "karmada-es-m1", "work.karmada.io/name": "nginx-1",
-        } } });
+        } });
         let key = WorkKey { cluster: "m1".to_owned(), name: "nginx-1".to_owned() };
-        assert_eq!(work_named_on(&object), Some(key));
-        assert_eq!(work_named_on(&json!({})), None);
+        assert_eq!(work_named_on(&serde_json::from_value(metadata).unwrap()), Some(key));
+        assert_eq!(work_named_on(&ObjectMeta::default()), None);
         let work = json!({ "spec": { "workload": { "manifests": [{ "apiVersion": "v1", "kind": "Secret" }, {}] } } });
+        let work: WorkNews = serde_json::from_value(work).unwrap();
         assert_eq!(kinds_of(&work), [("v1".to_owned(), "Secret".to_owned())]);
     }
 }

@@ -82,7 +82,9 @@ impl From<&PropagationPolicy> for Policy {
         if let Some(suspension) = &mut spec.suspension {
             suspension.normalise();
         }
-        let edited = metadata.managed_fields.iter().filter(|entry| owns_selectors(entry));
+        let owners: Vec<Value> =
+            metadata.managed_fields.iter().filter_map(|entry| entry.read().ok()).collect();
+        let edited = owners.iter().filter(|entry| owns_selectors(entry));
         Policy {
             key: PolicyKey { namespace, name: metadata.name.clone() },
             uid: metadata.uid.clone(),

@@ -107,8 +107,10 @@ impl Template {
     /// Reads any object; none if it has no type or no name.
     pub fn read(object: Arc<Value>) -> Option<Template> {
         let text = |name: &str| Some(object.get(name)?.as_str()?.to_owned());
+        let fields = object.get("metadata")?.as_object()?;
+        let owners = fields.get("managedFields").and_then(Value::as_array);
         // A field that is null is a field that is not there.
-        let fields = object.get("metadata")?.as_object()?.iter().filter(|(_, value)| !value.is_null());
+        let fields = fields.iter().filter(|(name, value)| *name != "managedFields" && !value.is_null());
         let fields = fields.map(|(name, value)| (name.clone(), value.clone())).collect();
         let metadata: ObjectMeta = serde_json::from_value(Value::Object(fields)).ok()?;
         if metadata.name.is_empty() {
@@ -122,7 +124,7 @@ impl Template {
                 name: metadata.name,
             }),
             changed: Moment {
-                second: changed(&metadata.managed_fields, metadata.creation_timestamp),
+                second: changed(owners, metadata.creation_timestamp),
                 version: metadata.resource_version.parse().unwrap_or(0),
             },
             uid: metadata.uid,
@@ -185,8 +187,8 @@ fn put_map(metadata: &mut Map<String, Value>, field: &str, map: &BTreeMap<String
 }
 
 /// The last write that touched more than bookkeeping and status.
-fn changed(managed_fields: &[Value], created: Option<Time>) -> Option<Time> {
-    latest(managed_fields.iter().filter(|entry| owns_users_part(entry)), created)
+fn changed(owners: Option<&Vec<Value>>, created: Option<Time>) -> Option<Time> {
+    latest(owners.into_iter().flatten().filter(|entry| owns_users_part(entry)), created)
 }
 
 fn owns_users_part(entry: &Value) -> bool {

@@ -32,7 +32,9 @@ pub fn start(
 
 async fn run(mut worker: Worker, mut asks: mpsc::Receiver<Ask>, stop: CancellationToken) {
     let mut asking: Vec<Ask> = Vec::new();
-    loop {
+    while !stop.is_cancelled() {
+        // The task is free of tokio's budget, so it has to let others in by itself, however much news there is.
+        tokio::task::yield_now().await;
         let told = poll_fn(|context| Poll::Ready(worker.take_news(context))).await;
         // Nothing is judged before everything is known: what has not been told yet is not absent.
         if worker.is_informed() {

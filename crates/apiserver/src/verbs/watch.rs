@@ -47,6 +47,10 @@ struct Running {
 impl Engine {
     /// Starts a watch.
     pub fn watch(self: &Arc<Self>, call: Call) -> Result<Answer, ApiError> {
+        // It would tell everything and end, and whoever follows would ask for it again, and again.
+        if self.shutdown.is_cancelled() {
+            return Err(ApiError::unavailable("the server is shutting down"));
+        }
         check_list_options(&call.query, true)?;
         let selection = Selection::parse(&call)?;
         let timeout = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());

@@ -3,6 +3,8 @@
 use expect_test::expect_file;
 use serde_json::{Value, json};
 
+use store::Store;
+
 use crate::client::{Ask, Server};
 use crate::table::Table;
 
@@ -139,4 +141,14 @@ async fn watches() {
     table.ask(watch(plain)).await;
     table.ask(watch("limit=x")).await;
     table.is(expect_file!["answers/options-watches.txt"]);
+}
+
+#[tokio::test]
+async fn a_server_that_ends_opens_no_watch() {
+    let server = Server::on(Store::in_memory()).await;
+    let Server::InProcess { server: ending, .. } = &server else { panic!("it is in this process") };
+    ending.shut_down();
+    let answer = server.ask(Ask::get(&format!("{MAPS}?watch=true"))).await;
+    assert_eq!(answer.refusal(), (503, "ServiceUnavailable", "the server is shutting down"));
+    server.ask(Ask::get(MAPS)).await.expect(200);
 }

@@ -15,6 +15,13 @@ const BACKOFF_MIN: Duration = Duration::from_millis(5);
 /// The longest delay after a failure.
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
 
+/// How long news is gathered at least before it is told on: most of it comes in bursts.
+const GATHER_MIN: Duration = Duration::from_millis(100);
+/// How long it is gathered at most, when there is much of it.
+const GATHER_MAX: Duration = Duration::from_secs(1);
+/// How much longer for each key that is being gathered already.
+const GATHER_MORE: Duration = Duration::from_millis(10);
+
 /// Who is waiting for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
@@ -118,6 +125,13 @@ impl<K: Key> Queue<K> {
         state.appoint(key, Instant::now() + delay);
         drop(state);
         self.shared.ready.notify_one();
+    }
+
+    /// Adds a key once news about it is gathered. The more there is to tell, the longer that takes: what would be
+    /// told twice in a crowd is told once.
+    pub fn add_gathered(&self, key: K) {
+        let waiting = u32::try_from(self.state().due.len()).unwrap_or(u32::MAX);
+        self.add_after(key, (GATHER_MIN + GATHER_MORE.saturating_mul(waiting)).min(GATHER_MAX));
     }
 
     /// The next key, when there is one. Cancel-safe: a key is taken only when it is returned.

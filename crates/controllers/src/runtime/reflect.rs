@@ -4,9 +4,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use api::{Object, Unread};
 use futures::TryStreamExt as _;
 use kube::core::WatchEvent;
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -21,11 +23,62 @@ const LIST_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a watch lives before it is opened anew.
 const WATCH_SECONDS: u32 = 290;
 
+/// As much of an object as somebody wants to see: reading less is cheaper.
+pub trait Reflected: DeserializeOwned + Send + 'static {
+    /// Namespace and name.
+    fn place(&self) -> (String, String);
+    /// Its resourceVersion.
+    fn revision(&self) -> String;
+    /// Says what it is, where the list has not.
+    fn fill(&mut self, api_version: &str, kind: &str);
+}
+
+impl Reflected for Value {
+    fn place(&self) -> (String, String) {
+        let text = |key: &str| self["metadata"][key].as_str().unwrap_or_default().to_owned();
+        (text("namespace"), text("name"))
+    }
+
+    fn revision(&self) -> String {
+        self["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn fill(&mut self, api_version: &str, kind: &str) {
+        if self.get("kind").is_none() {
+            self["apiVersion"] = api_version.into();
+            self["kind"] = kind.into();
+        }
+    }
+}
+
+impl<Spec, Status> Reflected for Object<Spec, Status>
+where
+    Spec: DeserializeOwned + Default + Send + 'static,
+    Status: DeserializeOwned + Default + Send + 'static,
+{
+    fn place(&self) -> (String, String) {
+        (self.metadata.namespace.clone(), self.metadata.name.clone())
+    }
+
+    fn revision(&self) -> String {
+        self.metadata.resource_version.clone()
+    }
+
+    fn fill(&mut self, api_version: &str, kind: &str) {
+        if self.kind.is_empty() {
+            (self.api_version, self.kind) = (api_version.to_owned(), kind.to_owned());
+        }
+    }
+}
+
+/// Who an object is, and nothing else of it.
+pub type Outline = Object<IgnoredAny, IgnoredAny>;
+
 /// What happened to one object, or to the view as a whole.
 #[derive(Debug)]
-pub enum Seen {
+pub enum Seen<T = Value> {
     /// The object is there, in this state.
-    Is(Box<Value>),
+    Is(Box<T>),
     /// The object is gone; its namespace and name.
     Gone(String, String),
     /// Everything that was there has been told: the view is complete.
@@ -35,7 +88,7 @@ pub enum Seen {
 #[derive(Deserialize)]
 struct Page {
     metadata: PageMetadata,
-    items: Vec<Value>,
+    items: Vec<Unread>,
 }
 
 #[derive(Deserialize)]
@@ -48,19 +101,19 @@ struct PageMetadata {
 
 /// Tells `sink` everything that is in the collection and what becomes of it, until `stop`. `fill` adds
 /// apiVersion and kind, which items of a list may lack; `selector` is a label selector, ready for a query.
-pub async fn reflect(
+pub async fn reflect<T: Reflected>(
     rest: Rest,
     collection: Collection,
     fill: (String, String),
     selector: &'static str,
     stop: CancellationToken,
-    mut sink: impl FnMut(Seen) + Send,
+    mut sink: impl FnMut(Seen<T>) + Send,
 ) {
     let mut known: BTreeSet<(String, String)> = BTreeSet::new();
     let mut pause = PAUSE_MIN;
     loop {
         let mut listed = false;
-        let mut sink = |seen: Seen| {
+        let mut sink = |seen: Seen<T>| {
             listed |= matches!(seen, Seen::Complete);
             sink(seen);
         };
@@ -81,13 +134,13 @@ pub async fn reflect(
 }
 
 /// Lists, then watches until something breaks.
-async fn follow(
+async fn follow<T: Reflected>(
     rest: &Rest,
     collection: &Collection,
     fill: &(String, String),
     selector: &str,
     known: &mut BTreeSet<(String, String)>,
-    sink: &mut (impl FnMut(Seen) + Send),
+    sink: &mut (impl FnMut(Seen<T>) + Send),
 ) -> Error {
     // None while there is no revision to go on from, at first and when it is gone: listing shows what happened.
     let mut version: Option<String> = None;
@@ -103,13 +156,13 @@ async fn follow(
     }
 }
 
-async fn relist(
+async fn relist<T: Reflected>(
     rest: &Rest,
     collection: &Collection,
     fill: &(String, String),
     selector: &str,
     known: &mut BTreeSet<(String, String)>,
-    sink: &mut (impl FnMut(Seen) + Send),
+    sink: &mut (impl FnMut(Seen<T>) + Send),
 ) -> Result<String, Error> {
     let mut missing = std::mem::take(known);
     let mut next = String::new();
@@ -118,15 +171,14 @@ async fn relist(
         let page: Page = tokio::time::timeout(LIST_PATIENCE, rest.fetch(&path))
             .await
             .unwrap_or_else(|_| Err(Error::TimedOut { action: format!("list {collection}") }))?;
-        for mut item in page.items {
-            if item.get("kind").is_none() {
-                item["apiVersion"] = fill.0.as_str().into();
-                item["kind"] = fill.1.as_str().into();
+        for item in &page.items {
+            let item = Item::<T>::read(item, collection);
+            missing.remove(&item.place);
+            known.insert(item.place);
+            if let Some(mut object) = item.object {
+                object.fill(&fill.0, &fill.1);
+                sink(Seen::Is(Box::new(object)));
             }
-            let place = place(&item);
-            missing.remove(&place);
-            known.insert(place);
-            sink(Seen::Is(Box::new(item)));
         }
         next = page.metadata.next;
         if next.is_empty() {
@@ -139,13 +191,13 @@ async fn relist(
 
 /// Watches from a revision; answers with the revision reached when the watch ends by itself, and with none
 /// when the revision is too old.
-async fn watch(
+async fn watch<T: Reflected>(
     rest: &Rest,
     collection: &Collection,
     from: &str,
     selector: &str,
     known: &mut BTreeSet<(String, String)>,
-    sink: &mut (impl FnMut(Seen) + Send),
+    sink: &mut (impl FnMut(Seen<T>) + Send),
 ) -> Result<Option<String>, Error> {
     let path = format!(
         "{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}\
@@ -158,7 +210,7 @@ async fn watch(
         message: error.to_string(),
     })?;
     let unreachable = |source| Error::Unreachable { action: action(), source: Box::new(source) };
-    let events = rest.client().request_events::<Value>(request).await.map_err(unreachable)?;
+    let events = rest.client().request_events::<Unread>(request).await.map_err(unreachable)?;
     let mut events = std::pin::pin!(events);
     let mut version = from.to_owned();
     loop {
@@ -169,15 +221,18 @@ async fn watch(
         let Some(event) = event else { return Ok(Some(version)) };
         match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                version = revision(&object);
-                known.insert(place(&object));
-                sink(Seen::Is(Box::new(object)));
+                let item = Item::<T>::read(&object, collection);
+                version = item.revision;
+                known.insert(item.place);
+                if let Some(object) = item.object {
+                    sink(Seen::Is(Box::new(object)));
+                }
             }
             WatchEvent::Deleted(object) => {
-                version = revision(&object);
-                let (namespace, name) = place(&object);
-                known.remove(&(namespace.clone(), name.clone()));
-                sink(Seen::Gone(namespace, name));
+                let item = Item::<T>::read(&object, collection);
+                version = item.revision;
+                known.remove(&item.place);
+                sink(Seen::Gone(item.place.0, item.place.1));
             }
             WatchEvent::Bookmark(bookmark) => version = bookmark.metadata.resource_version,
             WatchEvent::Error(status) if status.code == 410 => return Ok(None),
@@ -188,11 +243,24 @@ async fn watch(
     }
 }
 
-fn place(object: &Value) -> (String, String) {
-    let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
-    (text("namespace"), text("name"))
+/// One object of a list or a watch.
+struct Item<T> {
+    place: (String, String),
+    revision: String,
+    /// None if nobody can read it: it was written by somebody else, and must not hide the others.
+    object: Option<T>,
 }
 
-fn revision(object: &Value) -> String {
-    object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned()
+impl<T: Reflected> Item<T> {
+    fn read(text: &Unread, collection: &Collection) -> Self {
+        match text.read::<T>() {
+            Ok(object) => Self { place: object.place(), revision: object.revision(), object: Some(object) },
+            Err(error) => {
+                let named: Value = text.read().unwrap_or_default();
+                let (place, revision) = (named.place(), named.revision());
+                tracing::warn!(%error, %collection, ?place, "an object is left out of account");
+                Self { place, revision, object: None }
+            }
+        }
+    }
 }

@@ -11,7 +11,7 @@ use super::{Starter, place};
 use crate::ctx::Ctx;
 use crate::discovery::{self, Found, TemplateKind};
 use crate::rest::Collection;
-use crate::runtime::{Priority, Seen};
+use crate::runtime::{Outline, Priority, Seen};
 use crate::view::Served;
 use crate::{binding_status, clients};
 
@@ -38,7 +38,7 @@ impl Starter {
         let definitions = self.definitions.clone();
         let collection = Collection::new("apiextensions.k8s.io/v1", "customresourcedefinitions", "");
         let kind = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-        self.follow(collection, kind, move |_| definitions.notify_one());
+        self.follow(collection, kind, move |_: Seen<Outline>| definitions.notify_one());
     }
 
     /// Finds the kinds of templates and follows each, for ever.

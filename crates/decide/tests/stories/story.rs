@@ -151,8 +151,8 @@ impl Story {
         metadata.resource_version = self.version.to_string();
         let created = previous.and_then(|old| old.metadata.creation_timestamp);
         metadata.creation_timestamp = created.or_else(|| self.stamp().parse().ok());
-        metadata.managed_fields =
-            vec![json!({"time": self.stamp(), "fieldsV1": {"f:spec": {"f:resourceSelectors": {}}}})];
+        let owner = json!({"time": self.stamp(), "fieldsV1": {"f:spec": {"f:resourceSelectors": {}}}});
+        metadata.managed_fields = vec![serde_json::from_value(owner).expect("JSON is JSON")];
         policy
     }
 
