@@ -24,6 +24,7 @@ pub mod rebalancer;
 pub mod rest;
 pub mod runtime;
 pub mod scheduler;
+pub mod snapshot;
 pub mod start;
 pub mod taint_policies;
 pub mod view;

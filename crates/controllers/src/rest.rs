@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 mod difference;
+mod pages;
 
 use difference::difference;
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use api::{Object, Unread};
 use futures::TryStreamExt as _;
 use kube::core::WatchEvent;
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -18,8 +17,8 @@ use crate::rest::{Collection, Error, Rest};
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// How long to wait at most.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// How long a page of a list may take.
-const LIST_PATIENCE: Duration = Duration::from_secs(30);
+/// How much longer than it should a watch may be silent.
+const WATCH_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a watch lives before it is opened anew.
 const WATCH_SECONDS: u32 = 290;
 
@@ -83,20 +82,6 @@ pub enum Seen<T = Value> {
     Gone(String, String),
     /// Everything that was there has been told: the view is complete.
     Complete,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    metadata: PageMetadata,
-    items: Vec<Unread>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PageMetadata {
-    resource_version: String,
-    #[serde(default, rename = "continue")]
-    next: String,
 }
 
 /// Tells `sink` everything that is in the collection and what becomes of it, until `stop`. `fill` adds
@@ -165,28 +150,19 @@ async fn relist<T: Reflected>(
     sink: &mut (impl FnMut(Seen<T>) + Send),
 ) -> Result<String, Error> {
     let mut missing = std::mem::take(known);
-    let mut next = String::new();
-    loop {
-        let path = format!("{collection}?limit=500&labelSelector={selector}&continue={next}");
-        let page: Page = tokio::time::timeout(LIST_PATIENCE, rest.fetch(&path))
-            .await
-            .unwrap_or_else(|_| Err(Error::TimedOut { action: format!("list {collection}") }))?;
-        for item in &page.items {
-            let item = Item::<T>::read(item, collection);
-            missing.remove(&item.place);
-            known.insert(item.place);
-            if let Some(mut object) = item.object {
-                object.fill(&fill.0, &fill.1);
-                sink(Seen::Is(Box::new(object)));
-            }
+    let each = |item: Unread| {
+        let item = Item::<T>::read(&item, collection);
+        missing.remove(&item.place);
+        known.insert(item.place);
+        if let Some(mut object) = item.object {
+            object.fill(&fill.0, &fill.1);
+            sink(Seen::Is(Box::new(object)));
         }
-        next = page.metadata.next;
-        if next.is_empty() {
-            missing.into_iter().for_each(|(namespace, name)| sink(Seen::Gone(namespace, name)));
-            sink(Seen::Complete);
-            return Ok(page.metadata.resource_version);
-        }
-    }
+    };
+    let version = rest.pages(collection, selector, each).await?;
+    missing.into_iter().for_each(|(namespace, name)| sink(Seen::Gone(namespace, name)));
+    sink(Seen::Complete);
+    Ok(version)
 }
 
 /// Watches from a revision; answers with the revision reached when the watch ends by itself, and with none
@@ -215,7 +191,7 @@ async fn watch<T: Reflected>(
     let mut version = from.to_owned();
     loop {
         // The server ends a quiet watch by itself; one that does not is no longer there.
-        let silence = Duration::from_secs(u64::from(WATCH_SECONDS)) + LIST_PATIENCE;
+        let silence = Duration::from_secs(u64::from(WATCH_SECONDS)) + WATCH_PATIENCE;
         let next = tokio::time::timeout(silence, events.try_next()).await;
         let event = next.map_err(|_| Error::TimedOut { action: action() })?.map_err(unreachable)?;
         let Some(event) = event else { return Ok(Some(version)) };

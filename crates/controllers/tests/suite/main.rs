@@ -13,6 +13,7 @@ mod quiet;
 mod races;
 mod remote;
 mod restarts;
+mod snapshot;
 mod stack;
 mod stories;
 mod suspension;

@@ -1,0 +1,51 @@
+//! A whole collection, page by page, so that no answer grows with what exists.
+
+use std::time::Duration;
+
+use api::Unread;
+use serde::Deserialize;
+
+use super::{Collection, Error, Rest};
+
+/// How many objects a page has.
+const PAGE: usize = 500;
+/// How long a page may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Deserialize)]
+struct Page {
+    metadata: PageMetadata,
+    items: Vec<Unread>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageMetadata {
+    resource_version: String,
+    #[serde(default, rename = "continue")]
+    next: String,
+}
+
+impl Rest {
+    /// Shows every object of a collection, and answers with the revision at which they were so. Items of a list may
+    /// lack apiVersion and kind; `selector` is a label selector, ready for a query.
+    pub async fn pages(
+        &self,
+        collection: &Collection,
+        selector: &str,
+        mut each: impl FnMut(Unread) + Send,
+    ) -> Result<String, Error> {
+        let mut next = String::new();
+        loop {
+            let path = format!("{collection}?limit={PAGE}&labelSelector={selector}&continue={next}");
+            let page: Page = tokio::time::timeout(PATIENCE, self.fetch(&path))
+                .await
+                .unwrap_or_else(|_| Err(Error::TimedOut { action: format!("list {collection}") }))?;
+            page.items.into_iter().for_each(&mut each);
+            next = page.metadata.next;
+            if next.is_empty() {
+                return Ok(page.metadata.resource_version);
+            }
+        }
+    }
+}

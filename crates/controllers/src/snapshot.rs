@@ -1,0 +1,192 @@
+//! A control plane as it is now, read once with nothing but lists: what whoever plans or explains asks `decide`
+//! about. Writes nothing, follows nothing, and never takes what it may not read for absent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::kinds::{self, Kind};
+use api::{Binding, Unread, Work, names};
+use decide::world::Change;
+use decide::{Gates, Template, World};
+use futures::{StreamExt as _, TryStreamExt as _};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::discovery::{self, TemplateKind, is_skipped_namespace};
+use crate::rest::{self, Collection, Rest};
+use crate::runtime::Reflected as _;
+use crate::view::{WorkKey, binding_key};
+
+mod secrets;
+
+pub use secrets::{hide_values, is_secret};
+
+/// How many collections are read at once.
+const AT_ONCE: usize = 8;
+/// How often a list is begun anew whose pages the server no longer has.
+const TRIES: usize = 3;
+
+/// What decisions depend on, in this order: who comes first makes it cheap to take in who comes later.
+const RULES: [&Kind; 7] = [
+    &kinds::CLUSTER,
+    &kinds::PROPAGATION_POLICY,
+    &kinds::CLUSTER_PROPAGATION_POLICY,
+    &kinds::OVERRIDE_POLICY,
+    &kinds::CLUSTER_OVERRIDE_POLICY,
+    &kinds::ROLLOUT_POLICY,
+    &kinds::CLUSTER_ROLLOUT_POLICY,
+];
+
+/// A control plane at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// What decisions depend on. The values of Secrets are not in it, only their digests.
+    pub world: World,
+    /// The kinds that templates can have.
+    pub kinds: Vec<TemplateKind>,
+}
+
+/// Why a control plane could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody says which kinds there are.
+    #[error("find kinds")]
+    Kinds(#[source] rest::Error),
+    /// A group does not say which kinds it has.
+    #[error("find kinds: nobody answers for {0}, so what it has is not known")]
+    Unanswered(String),
+    /// A kind could not be listed.
+    #[error("list every {kind}")]
+    List {
+        /// The kind.
+        kind: String,
+        /// Why not.
+        #[source]
+        source: rest::Error,
+    },
+}
+
+/// Reads everything that decisions depend on; `now` is when they are asked for. Which gates the control plane
+/// has nobody can list, so the caller says so.
+pub async fn snapshot(control: &Rest, gates: Gates, now: Timestamp) -> Result<Snapshot, Error> {
+    let found = discovery::template_kinds(control).await.map_err(Error::Kinds)?;
+    if let Some(group) = found.unanswered.into_iter().next() {
+        return Err(Error::Unanswered(group));
+    }
+    let mut world = World { gates, now, ..World::default() };
+    let (rules, templates, bindings) =
+        futures::try_join!(rules(control), templates(control, &found.kinds), bindings(control))?;
+    rules.into_iter().flatten().for_each(|object| put(&mut world, object));
+    templates.into_iter().flatten().for_each(|template| drop(world.templates.insert(template)));
+    let keyed = |binding: Binding| (Arc::new(binding_key(&binding.metadata)), Arc::new(binding));
+    world.bindings = Arc::new(bindings.into_iter().map(keyed).collect());
+    Ok(Snapshot { world, kinds: found.kinds })
+}
+
+/// Reads every Work, by the cluster it is for; no decision depends on them. The values of Secrets are not in it.
+pub async fn works(control: &Rest) -> Result<BTreeMap<WorkKey, Work>, Error> {
+    let read = |object: Value| {
+        let mut work: Work = serde_json::from_value(object).ok()?;
+        let manifests = work.spec.workload.manifests.iter_mut();
+        manifests.filter(|manifest| is_secret(manifest)).for_each(hide_values);
+        let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace)?.to_owned();
+        Some((WorkKey { cluster, name: work.metadata.name.clone() }, work))
+    };
+    Ok(of_kind(control, &kinds::WORK, read).await?.into_iter().collect())
+}
+
+async fn rules(control: &Rest) -> Result<Vec<Vec<Value>>, Error> {
+    let lists = futures::stream::iter(RULES).map(|kind| async move {
+        match of_kind(control, kind, Some).await {
+            // Karmada has no rollout policies.
+            Err(Error::List { source: rest::Error::NotFound { .. }, .. })
+                if kind.kind.ends_with("RolloutPolicy") =>
+            {
+                Ok(Vec::new())
+            }
+            listed => listed,
+        }
+    });
+    lists.buffered(AT_ONCE).try_collect().await
+}
+
+async fn templates(control: &Rest, kinds: &[TemplateKind]) -> Result<Vec<Vec<Template>>, Error> {
+    let lists = futures::stream::iter(kinds).map(|kind| {
+        let collection = Collection::new(&kind.api_version, &kind.plural, "");
+        list(control, collection, (kind.api_version.clone(), kind.kind.clone()), template)
+    });
+    lists.buffered(AT_ONCE).try_collect().await
+}
+
+async fn bindings(control: &Rest) -> Result<Vec<Binding>, Error> {
+    let read = |object| {
+        let mut binding: Binding = serde_json::from_value(object).ok()?;
+        // Nobody decides by who owns a binding's fields, and they are most of it.
+        binding.metadata.managed_fields = Vec::new();
+        Some(binding)
+    };
+    let (mut bindings, of_clusters) = futures::try_join!(
+        of_kind(control, &kinds::RESOURCE_BINDING, read),
+        of_kind(control, &kinds::CLUSTER_RESOURCE_BINDING, read)
+    )?;
+    bindings.extend(of_clusters);
+    Ok(bindings)
+}
+
+/// Its digest is that of the whole object; then the values go.
+fn template(object: Value) -> Option<Template> {
+    let mut template = Template::read(Arc::new(object))?;
+    if is_skipped_namespace(&template.key.namespace) {
+        return None;
+    }
+    if is_secret(&template.object) {
+        let mut object = Value::clone(&template.object);
+        hide_values(&mut object);
+        template.annotations = annotations(&object);
+        template.object = Arc::new(object);
+    }
+    Some(template)
+}
+
+fn annotations(object: &Value) -> BTreeMap<String, String> {
+    let pairs = object.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten();
+    pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+fn put(world: &mut World, object: Value) {
+    if let Err(error) = world.apply(&Change::Put(Arc::new(object))) {
+        // An object that nobody can read was written by somebody else; it decides nothing.
+        tracing::warn!(%error, "an object is left out of account");
+    }
+}
+
+async fn of_kind<T: Send>(
+    control: &Rest,
+    kind: &Kind,
+    read: fn(Value) -> Option<T>,
+) -> Result<Vec<T>, Error> {
+    list(control, Collection::of(kind, ""), (kind.api_version(), kind.kind.to_owned()), read).await
+}
+
+/// What is read is kept at once, so that no list is held twice.
+async fn list<T: Send>(
+    control: &Rest,
+    collection: Collection,
+    (api_version, kind): (String, String),
+    read: fn(Value) -> Option<T>,
+) -> Result<Vec<T>, Error> {
+    let mut tries = 1;
+    loop {
+        let mut objects = Vec::new();
+        let each = |text: Unread| {
+            let Ok(mut object) = text.read::<Value>() else { return };
+            object.fill(&api_version, &kind);
+            objects.extend(read(object));
+        };
+        match control.pages(&collection, "", each).await {
+            Ok(_) => return Ok(objects),
+            Err(rest::Error::Refused { code: 410, .. }) if tries < TRIES => tries += 1,
+            Err(source) => return Err(Error::List { kind, source }),
+        }
+    }
+}
