@@ -46,6 +46,11 @@ pub fn is_reserved_namespace(namespace: &str) -> bool {
         || namespace.starts_with(EXECUTION_NAMESPACE_PREFIX)
 }
 
+/// True for namespaces in which nothing is a template: Kubernetes' own, and those of the control plane.
+pub fn is_left_alone(namespace: &str) -> bool {
+    namespace.starts_with("kube-") || is_reserved_namespace(namespace)
+}
+
 /// Label key on a binding that another one needs; its value is the other's permanent id.
 pub fn depended_by_label(namespace: &str, binding: &str) -> String {
     let suffix = match namespace {

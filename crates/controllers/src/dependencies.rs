@@ -32,7 +32,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let Some(binding) = ctx.view.binding(key) else { return Ok(Next::Wait) };
     let leaves = binding.metadata.deletion_timestamp.is_some();
     // Switched off, nothing new is taken along and nothing is taken away, but whoever leaves is let go.
-    if !ctx.switches.propagate_deps && !leaves {
+    if !ctx.switches.gates.propagate_deps && !leaves {
         return Ok(Next::Wait);
     }
     let takes_along = binding.spec.propagate_deps && !leaves;

@@ -178,8 +178,3 @@ fn is_template(api_version: &str, resource: &Resource) -> bool {
         matches!((api_version, resource.kind.as_str()), ("v1", "Event") | ("coordination.k8s.io/v1", _));
     !noise && !resource.name.contains('/') && can("list") && can("watch") && can("delete")
 }
-
-/// Whether objects of this namespace are never propagated.
-pub fn is_skipped_namespace(namespace: &str) -> bool {
-    namespace.starts_with("kube-") || api::names::is_reserved_namespace(namespace)
-}

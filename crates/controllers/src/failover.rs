@@ -33,7 +33,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         return Ok(Next::Wait);
     }
     let (start, now) = (Instant::now(), (ctx.now)());
-    let settings = Settings { taints_evict: ctx.switches.failover, ..Settings::default() };
+    let settings = Settings { taints_evict: ctx.switches.gates.failover, ..Settings::default() };
     let mut evictions = eviction(&seen, &clusters, now, settings);
     let turn = hold_back(ctx, key, &mut evictions);
     let mut binding = Binding::clone(&seen);

@@ -2,21 +2,11 @@
 
 use decide::Gates;
 
-/// Every switch of the control plane: those that change decisions, and those that leave a controller out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Every switch of the control plane. All of them change decisions today.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Switches {
     /// Those that `decide` asks for.
     pub gates: Gates,
-    /// `Failover`: `NoExecute` taints evict, and ClusterTaintPolicies act (C8).
-    pub failover: bool,
-    /// `PropagateDeps`: bindings take along what their templates need.
-    pub propagate_deps: bool,
-}
-
-impl Default for Switches {
-    fn default() -> Self {
-        Self { gates: Gates::default(), failover: true, propagate_deps: true }
-    }
 }
 
 /// Why a list of gates cannot be read.
@@ -49,10 +39,10 @@ type Switch = fn(&mut Switches) -> &mut bool;
 
 /// Gates that can be switched.
 const SWITCHES: [(&str, Switch); 7] = [
-    ("Failover", |switches| &mut switches.failover),
+    ("Failover", |switches| &mut switches.gates.failover),
     ("MultiplePodTemplatesScheduling", |switches| &mut switches.gates.components),
     ("PriorityBasedScheduling", |switches| &mut switches.gates.schedule_priority),
-    ("PropagateDeps", |switches| &mut switches.propagate_deps),
+    ("PropagateDeps", |switches| &mut switches.gates.propagate_deps),
     ("PropagationPolicyPreemption", |switches| &mut switches.gates.preemption),
     ("StaticPolicy", |switches| &mut switches.gates.static_policy),
     ("WorkloadAffinity", |switches| &mut switches.gates.workload_affinity),

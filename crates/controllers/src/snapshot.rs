@@ -12,7 +12,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::discovery::{self, TemplateKind, is_skipped_namespace};
+use crate::discovery::{self, TemplateKind};
 use crate::rest::{self, Collection, Rest};
 use crate::runtime::Reflected as _;
 use crate::view::{WorkKey, binding_key};
@@ -27,8 +27,9 @@ const AT_ONCE: usize = 8;
 const TRIES: usize = 3;
 
 /// What decisions depend on, in this order: who comes first makes it cheap to take in who comes later.
-const RULES: [&Kind; 7] = [
+const RULES: [&Kind; 8] = [
     &kinds::CLUSTER,
+    &kinds::CLUSTER_TAINT_POLICY,
     &kinds::PROPAGATION_POLICY,
     &kinds::CLUSTER_PROPAGATION_POLICY,
     &kinds::OVERRIDE_POLICY,
@@ -36,6 +37,9 @@ const RULES: [&Kind; 7] = [
     &kinds::ROLLOUT_POLICY,
     &kinds::CLUSTER_ROLLOUT_POLICY,
 ];
+
+/// Kinds that Karmada, or an older one, does not have.
+const OPTIONAL: [&str; 3] = ["RolloutPolicy", "ClusterRolloutPolicy", "ClusterTaintPolicy"];
 
 /// A control plane at one moment.
 #[derive(Debug, Clone, Default)]
@@ -98,9 +102,8 @@ pub async fn works(control: &Rest) -> Result<BTreeMap<WorkKey, Work>, Error> {
 async fn rules(control: &Rest) -> Result<Vec<Vec<Value>>, Error> {
     let lists = futures::stream::iter(RULES).map(|kind| async move {
         match of_kind(control, kind, Some).await {
-            // Karmada has no rollout policies.
             Err(Error::List { source: rest::Error::NotFound { .. }, .. })
-                if kind.kind.ends_with("RolloutPolicy") =>
+                if OPTIONAL.contains(&kind.kind) =>
             {
                 Ok(Vec::new())
             }
@@ -136,7 +139,7 @@ async fn bindings(control: &Rest) -> Result<Vec<Binding>, Error> {
 /// Its digest is that of the whole object; then the values go.
 fn template(object: Value) -> Option<Template> {
     let mut template = Template::read(Arc::new(object))?;
-    if is_skipped_namespace(&template.key.namespace) {
+    if names::is_left_alone(&template.key.namespace) {
         return None;
     }
     if is_secret(&template.object) {

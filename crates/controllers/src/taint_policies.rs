@@ -17,7 +17,7 @@ const COMPONENT: &str = "cluster-taint-policy-controller";
 pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
     let policies = ctx.view.taint_policies();
     let cluster = ctx.view.cluster(name).filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
-    let Some(cluster) = cluster.filter(|_| ctx.switches.failover && !policies.is_empty()) else {
+    let Some(cluster) = cluster.filter(|_| ctx.switches.gates.failover && !policies.is_empty()) else {
         return Ok(Next::Wait);
     };
     let wanted = taints(&cluster, &policies, (ctx.now)());

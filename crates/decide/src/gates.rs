@@ -15,10 +15,14 @@ pub struct Gates {
     pub workload_affinity: bool,
     /// `MultiplePodTemplatesScheduling`: bindings carry the parts of a workload.
     pub components: bool,
+    /// `Failover`: `NoExecute` taints evict, and ClusterTaintPolicies act (C8).
+    pub failover: bool,
+    /// `PropagateDeps`: bindings take along what their templates need.
+    pub propagate_deps: bool,
 }
 
 impl Default for Gates {
-    /// Only preemption is on: the field's own default `Never` is its opt-in (P1).
+    /// Preemption is on, because the field's own default `Never` is its opt-in (P1), and so is what Karmada has on.
     fn default() -> Self {
         Gates {
             static_policy: false,
@@ -26,6 +30,8 @@ impl Default for Gates {
             schedule_priority: false,
             workload_affinity: false,
             components: false,
+            failover: true,
+            propagate_deps: true,
         }
     }
 }

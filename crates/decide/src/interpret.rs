@@ -121,6 +121,12 @@ pub fn revise_replicas(object: &mut Value, replicas: i32) {
     }
 }
 
+/// How many replicas an object says to run; none if it does not say.
+pub fn told_replicas(object: &Value) -> Option<i32> {
+    let field = Kind::of(object)?.replicas_field()?;
+    i32::try_from(integer(object, &["spec", field])?).ok()
+}
+
 /// Keeps in a manifest what the member decides. Server-side apply leaves fields alone that the manifest does
 /// not name (C4), so only the replicas of a Deployment that says so must be taken over.
 pub fn retain(manifest: &mut Value, member: &Value) {

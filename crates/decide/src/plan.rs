@@ -6,15 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::activation::{Activation, HoldWhy};
 use crate::binding::Refusal;
 use crate::claim::ClaimWhy;
+use crate::fields::put;
 use crate::policy::PolicyKey;
 use crate::propagation::Propagation;
-use crate::template::TemplateKey;
+use crate::template::{Template, TemplateKey, digest};
 use crate::world::{Answers, Change, ChangeError, World};
 
+mod copies;
 mod difference;
 mod one_by_one;
 mod print;
@@ -186,7 +189,7 @@ fn between_worlds(world: &World, changes: &[Change], answers: Answers<'_>) -> Re
     };
     let mut written = after.settle_seen(&touched, answers, &mut see);
     touched.append(&mut written);
-    let comparison = Comparison { overrides_differ: before.overrides != after.overrides, answers };
+    let comparison = Comparison::new(&before, &after, answers);
     Ok(comparison.worlds((&before, &after), &touched, reasons))
 }
 
@@ -218,10 +221,24 @@ const ROUNDS_MAX: usize = 4;
 fn made(world: &World, changes: &[Change]) -> Result<(World, BTreeSet<Arc<TemplateKey>>), ChangeError> {
     let mut after = world.clone();
     let mut touched = BTreeSet::new();
-    for change in changes {
-        touched.append(&mut after.apply(change)?);
+    for (index, change) in changes.iter().enumerate() {
+        touched.append(&mut after.apply(&dated(&after, change, index))?);
     }
     Ok((after, touched))
+}
+
+/// What is only tried has the version it had before, or none: here it comes after all there is, and after the
+/// changes before it. What would not change keeps its version.
+fn dated(world: &World, change: &Change, index: usize) -> Change {
+    let Change::Put(object) = change else { return change.clone() };
+    let same = |template: &Arc<Template>| template.digest == digest(object);
+    if world.template(object).is_some_and(same) {
+        return change.clone();
+    }
+    let mut object = Value::clone(object);
+    let later = (u64::MAX >> 1) + index as u64;
+    put(&mut object, &["metadata", "resourceVersion"], later.to_string().into());
+    Change::Put(Arc::new(object))
 }
 
 impl Plan {

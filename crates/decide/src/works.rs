@@ -168,7 +168,7 @@ pub fn clusters_in_use(spec: &BindingSpec) -> BTreeMap<&str, i32> {
     clusters
 }
 
-fn goes_directly(purge_mode: Option<PurgeMode>) -> bool {
+pub(crate) fn goes_directly(purge_mode: Option<PurgeMode>) -> bool {
     matches!(purge_mode, Some(PurgeMode::Directly | PurgeMode::Immediately))
 }
 

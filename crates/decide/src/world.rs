@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::interpreter::DependentObjectReference;
-use api::{Binding, Cluster, OverridePolicy};
+use api::{Binding, Cluster, ClusterTaintPolicy, OverridePolicy};
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::binding::Rollout;
 use crate::claim::policies::Policies;
 use crate::claim::templates::Templates;
 use crate::dependencies::{self, attached};
+use crate::fields::text;
 use crate::gates::Gates;
 use crate::placement::Recent;
 use crate::policy::{Policy, PolicyKey};
@@ -22,10 +24,13 @@ use crate::template::{BindingKey, Template, TemplateKey};
 
 mod answers;
 mod change;
+mod kinds;
 mod rest;
 
 pub use answers::Answers;
+pub(crate) use answers::render_namespace;
 pub use change::{Change, ChangeError};
+pub(crate) use kinds::is_definition;
 pub(crate) use rest::Rest;
 
 /// A whole control plane at one moment.
@@ -43,6 +48,8 @@ pub struct World {
     pub overrides: BTreeMap<PolicyKey, Arc<OverridePolicy>>,
     /// Rollout policies of both scopes.
     pub rollouts: BTreeMap<PolicyKey, Rollout>,
+    /// What ties taints to the conditions of clusters, by name.
+    pub taint_policies: BTreeMap<String, ClusterTaintPolicy>,
     /// Switches.
     pub gates: Gates,
     /// Which moment; at the beginning of time no toleration has worn out.
@@ -96,12 +103,18 @@ impl World {
                     written.push(Arc::clone(key));
                 }
             }
-            let attached = self.attach(answers);
-            written.extend(attached.iter().cloned());
-            if attached.is_empty() {
+            let mut again = self.attach(answers);
+            written.extend(again.iter().cloned());
+            let mut learned = self.learn(dirty.iter());
+            if !learned.is_empty() {
+                // Answers hold for the clusters they were given for.
+                recent = Recent::default();
+                again.append(&mut learned);
+            }
+            if again.is_empty() {
                 break;
             }
-            dirty = Cow::Owned(attached);
+            dirty = Cow::Owned(again);
         }
         written.into_iter().collect()
     }
@@ -126,6 +139,17 @@ impl World {
         Some(template)
     }
 
+    /// The template that an object is a state of.
+    pub(crate) fn template(&self, object: &Value) -> Option<&Arc<Template>> {
+        let part = |path: &[&str]| text(object, path).to_owned();
+        self.templates.get(&TemplateKey {
+            api_version: part(&["apiVersion"]),
+            kind: part(&["kind"]),
+            namespace: part(&["metadata", "namespace"]),
+            name: part(&["metadata", "name"]),
+        })
+    }
+
     fn missing_overrides(&self, policy: &Policy) -> Vec<String> {
         let exists = |name: &&String| {
             let key = PolicyKey { namespace: policy.key.namespace.clone(), name: (*name).clone() };
@@ -146,6 +170,10 @@ impl World {
 
     /// The attached bindings that are not as the bindings that need them want them.
     pub(crate) fn attachments(&self, answers: Answers<'_>) -> Vec<(Arc<TemplateKey>, Binding)> {
+        // Switched off, nothing new is taken along and nothing is taken away.
+        if !self.gates.propagate_deps {
+            return Vec::new();
+        }
         let mut needs = self.needs(answers);
         for template in self.bindings.values().filter(|binding| !binding.spec.required_by.is_empty()) {
             needs.entry(Arc::new(TemplateKey::of(template))).or_default();

@@ -51,6 +51,8 @@ impl Served {
 /// A way to an API server.
 pub struct Door {
     client: Client,
+    /// Whether changes are only tried, and nothing is written.
+    rehearses: bool,
     /// Kinds that were asked for; forgotten when one is missing, for definitions come and go.
     served: Mutex<BTreeMap<(String, Option<String>), Served>>,
 }
@@ -58,7 +60,12 @@ pub struct Door {
 impl Door {
     /// Through this client.
     pub fn new(client: Client) -> Self {
-        Self { client, served: Mutex::default() }
+        Self { client, rehearses: false, served: Mutex::default() }
+    }
+
+    /// The same way, on which every change is only tried: the server says what would become of it.
+    pub fn rehearsal(&self) -> Self {
+        Self { rehearses: true, ..Self::new(self.client.clone()) }
     }
 
     /// An object, none if it is not there or nobody knows its kind.
@@ -84,22 +91,26 @@ impl Door {
         let reference = named(manifest);
         let path = self.path(&reference).await?;
         let path = path.ok_or_else(|| Trouble(format!("{reference}: this kind is not served here")))?;
-        let path = format!("{path}?fieldManager={MANAGER}&force=true");
+        let path = format!("{path}?{}&force=true", self.options());
         self.change(Method::PATCH, &path, "application/apply-patch+yaml", manifest).await
     }
 
     /// Changes fields of an object.
     pub async fn merge(&self, reference: &Reference, patch: &Value) -> Result<Answer, Trouble> {
         let path = self.known_path(reference).await?;
-        let path = format!("{path}?fieldManager={MANAGER}");
+        let path = format!("{path}?{}", self.options());
         self.change(Method::PATCH, &path, "application/merge-patch+json", patch).await
     }
 
     /// Deletes an object.
     pub async fn delete(&self, reference: &Reference) -> Result<Answer, Trouble> {
         let path = self.known_path(reference).await?;
-        let options =
+        let mut options =
             json!({ "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background" });
+        // Where there is a body, nobody reads the query.
+        if self.rehearses {
+            options["dryRun"] = json!(["All"]);
+        }
         self.change(Method::DELETE, &path, "application/json", &options).await
     }
 
@@ -130,6 +141,11 @@ impl Door {
     /// Whether objects of this kind live in namespaces; of those nobody knows that is assumed.
     pub async fn is_namespaced(&self, reference: &Reference) -> Result<bool, Trouble> {
         Ok(self.find(reference).await?.is_none_or(|served| served.namespaced))
+    }
+
+    fn options(&self) -> String {
+        let dry_run = if self.rehearses { "&dryRun=All" } else { "" };
+        format!("fieldManager={MANAGER}{dry_run}")
     }
 
     async fn find(&self, reference: &Reference) -> Result<Option<Served>, Trouble> {

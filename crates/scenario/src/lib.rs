@@ -7,6 +7,7 @@ mod ending;
 mod expectation;
 mod faults;
 mod file;
+mod foresight;
 mod ground;
 mod judge;
 mod live;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::door::{Answer, message, named};
+use crate::door::{Answer, Door, message, named};
 use crate::expectation::Expectation;
 use crate::file::Scenario;
+use crate::foresight::{self, Foresight};
 use crate::ground::{Ground, Trouble};
 use crate::judge::{Judge, Marks};
 use crate::reference::Reference;
@@ -125,7 +126,8 @@ impl<'a> Player<'a> {
     }
 
     async fn step(&mut self, ground: &mut Ground, index: usize, step: &Step) -> Result<Vec<String>, Trouble> {
-        let problems = match &step.action {
+        let foresight = self.foresee(ground, index, step).await?;
+        let mut problems = match &step.action {
             Action::Expect(expectation) => return self.expect(ground, expectation).await,
             Action::Wait(time) => {
                 ground.wait(*time).await;
@@ -149,8 +151,31 @@ impl<'a> Player<'a> {
         };
         if problems.is_empty() {
             self.come_to_rest(ground).await?;
+            if let (Some(foresight), Ground::Simulated(simulated)) = (foresight, &*ground) {
+                problems = foresight.differences(simulated).await?;
+            }
         }
         Ok(problems)
+    }
+
+    /// What the plan says about a step. Only what somebody changes in the control plane can be planned, and only
+    /// where nothing else disturbs it.
+    async fn foresee(
+        &self,
+        ground: &Ground,
+        index: usize,
+        step: &Step,
+    ) -> Result<Option<Foresight>, Trouble> {
+        let (Ground::Simulated(simulated), Way::Plain, None) = (ground, self.way, &step.place) else {
+            return Ok(None);
+        };
+        let deleted = match &step.action {
+            Action::Apply(_) | Action::Edit(..) | Action::Touch(_) => Vec::new(),
+            Action::Delete(references) => foresight::deleted(&simulated.control(), references).await?,
+            _ => return Ok(None),
+        };
+        let rehearsed = act(&simulated.control().rehearsal(), index, &step.action).await?;
+        Foresight::of(simulated, &step.action, &rehearsed, &deleted).await
     }
 
     async fn come_to_rest(&self, ground: &mut Ground) -> Result<(), Trouble> {
@@ -195,25 +220,7 @@ impl<'a> Player<'a> {
         if let Ground::Live(_) = ground {
             self.pace.keep(step).await;
         }
-        let mut answers = Vec::new();
-        match &step.action {
-            Action::Apply(manifests) => {
-                for manifest in manifests {
-                    answers.push(door.apply(manifest).await?);
-                }
-            }
-            Action::Edit(reference, patch) => answers.push(door.merge(reference, patch).await?),
-            Action::Touch(reference) => {
-                let patch = json!({ "metadata": { "labels": { "refresh-time": index.to_string() } } });
-                answers.push(door.merge(reference, &patch).await?);
-            }
-            Action::Delete(references) => {
-                for reference in references {
-                    answers.push(door.delete(reference).await?);
-                }
-            }
-            _ => {}
-        }
+        let answers = act(&door, index, &step.action).await?;
         self.pace.acted(step);
         self.told = answers.iter().flat_map(told).collect();
         Ok(answer_problems(step, &answers))
@@ -233,6 +240,30 @@ impl<'a> Player<'a> {
             ground.wait(LOOK).await;
         }
     }
+}
+
+/// Does what a step says, and answers with what the server said.
+async fn act(door: &Door, index: usize, action: &Action) -> Result<Vec<Answer>, Trouble> {
+    let mut answers = Vec::new();
+    match action {
+        Action::Apply(manifests) => {
+            for manifest in manifests {
+                answers.push(door.apply(manifest).await?);
+            }
+        }
+        Action::Edit(reference, patch) => answers.push(door.merge(reference, patch).await?),
+        Action::Touch(reference) => {
+            let patch = json!({ "metadata": { "labels": { "refresh-time": index.to_string() } } });
+            answers.push(door.merge(reference, &patch).await?);
+        }
+        Action::Delete(references) => {
+            for reference in references {
+                answers.push(door.delete(reference).await?);
+            }
+        }
+        _ => {}
+    }
+    Ok(answers)
 }
 
 /// When users last acted, so that a policy and a template are never touched within the same second: which came

@@ -109,6 +109,11 @@ impl Simulated {
         Door::new(client(&self.control, "scenario"))
     }
 
+    /// The same for who asks for many objects at once.
+    pub fn rest(&self) -> Rest {
+        Rest::new(client(&self.control, "scenario"))
+    }
+
     /// A member, as a user reaches it.
     pub fn member(&self, name: &str) -> Option<Door> {
         self.members.get(name).map(|(member, _)| Door::new(client(member.server(), "scenario")))
@@ -157,8 +162,7 @@ impl Simulated {
             "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster",
             "metadata": { "name": cluster.name, "labels": cluster.labels }, "spec": spec,
         });
-        let control = Rest::new(client(&self.control, "scenario"));
-        plane::join(&control, &object).await.map_err(|error| Trouble(error.to_string()))
+        plane::join(&self.rest(), &object).await.map_err(|error| Trouble(error.to_string()))
     }
 
     fn reach(&self, name: &str, member: &Member) {

@@ -90,7 +90,7 @@ impl Starter {
                 notice_secret(&ctx, &seen);
             }
             let touched = match seen {
-                Seen::Is(object) if discovery::is_skipped_namespace(&place(&object).0) => return,
+                Seen::Is(object) if api::names::is_left_alone(&place(&object).0) => return,
                 Seen::Is(object) => ctx.view.put(*object),
                 Seen::Gone(namespace, name) => ctx.view.remove(&names.0, &names.1, &namespace, &name),
                 Seen::Complete => return,

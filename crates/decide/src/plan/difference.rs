@@ -7,21 +7,21 @@ use std::sync::Arc;
 use api::Binding;
 use api::records::Pin;
 
+use super::copies::clusters;
 use super::{Action, ClaimChange, ClusterPlan, Plan, TemplatePlan, Totals};
 use crate::activation::{Activation, HoldWhy};
 use crate::binding::is_held;
 use crate::claim::{ClaimSeen, matched};
 use crate::policy::PolicyKey;
 use crate::template::{BindingKey, Template, TemplateKey};
-use crate::works;
 use crate::world::{Answers, Rest, World};
 
 /// How two settled worlds are compared.
 #[derive(Clone, Copy)]
 pub(super) struct Comparison<'w> {
-    /// Whether any override policy differs between them.
-    pub overrides_differ: bool,
-    pub answers: Answers<'w>,
+    /// Whether any override policy differs between them, or may mean other clusters.
+    overrides_differ: bool,
+    answers: Answers<'w>,
 }
 
 /// A plan in the making.
@@ -57,7 +57,12 @@ impl Draft {
     }
 }
 
-impl Comparison<'_> {
+impl<'w> Comparison<'w> {
+    pub(super) fn new(before: &World, after: &World, answers: Answers<'w>) -> Self {
+        let elsewhere = !after.overrides.is_empty() && before.clusters != after.clusters;
+        Self { overrides_differ: elsewhere || before.overrides != after.overrides, answers }
+    }
+
     /// Compares whole worlds, template by template; both lists are in the same order.
     pub(super) fn worlds(
         self,
@@ -87,14 +92,7 @@ impl Comparison<'_> {
         draft: &mut Draft,
     ) {
         let (was_pin, is_pin) = (was.pin(), is.pin());
-        let rewritten =
-            match was_pin.as_ref().map(|pin| &pin.template) == is_pin.as_ref().map(|pin| &pin.template) {
-                // Another pinned version of the template changes all, other overrides change what they touch.
-                false => Rewritten::All,
-                true if self.overrides_differ => Rewritten::Only(self.overridden(was, is)),
-                true => Rewritten::Only(BTreeSet::new()),
-            };
-        let clusters = clusters(was, is, &rewritten);
+        let clusters = clusters(was, is, self.overrides_differ, self.answers);
         let claim = claim(was, is);
         let held = is.held(is_pin.as_ref(), self.answers);
         let news = claim.is_some()
@@ -106,17 +104,6 @@ impl Comparison<'_> {
             draft.add(TemplatePlan { template: Arc::clone(key), claim, held, clusters, why });
         }
     }
-
-    /// Clusters that get other manifests.
-    fn overridden(self, was: &View<'_>, is: &View<'_>) -> BTreeSet<String> {
-        let rendered = |view: &View<'_>| match (view.template, view.binding) {
-            (Some(template), Some(binding)) => (self.answers.render)(template, binding, view.world),
-            _ => BTreeMap::new(),
-        };
-        let (before, after) = (rendered(was), rendered(is));
-        let changed = after.into_iter().filter(|(cluster, manifests)| before.get(cluster) != Some(manifests));
-        changed.map(|(cluster, _)| cluster).collect()
-    }
 }
 
 /// Sorts by kind, namespace and name, and tells kinds of different groups apart.
@@ -127,13 +114,13 @@ fn id(key: &TemplateKey) -> String {
 
 /// What one world says about a template.
 pub(super) struct View<'w> {
-    world: &'w World,
-    template: Option<&'w Template>,
+    pub(super) world: &'w World,
+    pub(super) template: Option<&'w Template>,
     owner: Option<ClaimSeen<'w>>,
     /// The binding of its name, whosever it is.
     named: Option<&'w Binding>,
     /// The binding that is about it.
-    binding: Option<&'w Binding>,
+    pub(super) binding: Option<&'w Binding>,
 }
 
 impl<'w> View<'w> {
@@ -158,16 +145,20 @@ impl<'w> View<'w> {
         View { world, template, owner, named, binding }
     }
 
+    /// Which state of the template its clusters have: the one that its binding is pinned to, or its own where it
+    /// needs no binding.
+    pub(super) fn version(&self) -> Option<String> {
+        match self.binding {
+            Some(_) => self.pin().map(|pin| pin.template),
+            None => self.template.map(|template| template.digest.clone()),
+        }
+    }
+
     fn pin(&self) -> Option<Pin> {
         Pin::read(&self.binding?.metadata)
     }
 
-    /// Clusters that have a Work: the chosen ones, those of whoever needs it, and those it is still leaving.
-    fn clusters(&self) -> BTreeMap<&'w str, i32> {
-        self.binding.map(|binding| works::clusters_in_use(&binding.spec)).unwrap_or_default()
-    }
-
-    fn is_held(&self, cluster: &str) -> bool {
+    pub(super) fn is_held(&self, cluster: &str) -> bool {
         self.binding.is_some_and(|binding| is_held(binding, cluster))
     }
 
@@ -210,43 +201,6 @@ fn taken(is: &View<'_>, from: &PolicyKey) -> bool {
     let owner = is.world.policies.get(from);
     let matches = owner.zip(is.template).is_some_and(|(owner, template)| matched(owner, template).is_some());
     matches && !is.world.gates.static_policy
-}
-
-fn clusters(was: &View<'_>, is: &View<'_>, rewritten: &Rewritten) -> BTreeMap<String, ClusterPlan> {
-    let (before, after) = (was.clusters(), is.clusters());
-    let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
-    let mut plans = BTreeMap::new();
-    for cluster in names {
-        let (held_before, suspended) = (was.is_held(cluster), is.is_held(cluster));
-        let action = match (before.get(cluster), after.get(cluster)) {
-            (None, Some(replicas)) => Some(Action::Create { replicas: *replicas }),
-            (Some(replicas), None) => Some(Action::Delete { replicas: *replicas }),
-            (Some(from), Some(to)) if from != to => Some(Action::Scale { from: *from, to: *to }),
-            (Some(_), Some(_)) if rewritten.contains(cluster) => Some(Action::Update),
-            _ if !held_before && suspended => Some(Action::Suspend),
-            _ if held_before && !suspended => Some(Action::Resume),
-            _ => None,
-        };
-        // Suspension never blocks deletion (U4).
-        let suspended = suspended && !matches!(action, Some(Action::Delete { .. }));
-        plans.extend(action.map(|action| (cluster.to_owned(), ClusterPlan { action, suspended })));
-    }
-    plans
-}
-
-/// Which clusters get other content.
-enum Rewritten {
-    All,
-    Only(BTreeSet<String>),
-}
-
-impl Rewritten {
-    fn contains(&self, cluster: &str) -> bool {
-        match self {
-            Rewritten::All => true,
-            Rewritten::Only(clusters) => clusters.contains(cluster),
-        }
-    }
 }
 
 impl AddAssign for Totals {

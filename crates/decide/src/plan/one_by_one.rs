@@ -14,7 +14,7 @@ use super::{Plan, Texts};
 use crate::dependencies;
 use crate::placement::Recent;
 use crate::template::{BindingKey, TemplateKey};
-use crate::world::{Answers, Rest, World};
+use crate::world::{Answers, Rest, World, is_definition};
 
 /// Fewer templates than this are not worth another thread; tests want several parts of what little they have.
 const PART_MIN: usize = if cfg!(test) { 2 } else { 1_000 };
@@ -72,7 +72,7 @@ impl Worlds<'_> {
     /// Compares what both worlds say about each of these; none where one concerns another.
     fn part(self, keys: &[&Arc<TemplateKey>]) -> Option<Part> {
         let Worlds { before, after, answers } = self;
-        let comparison = Comparison { overrides_differ: before.overrides != after.overrides, answers };
+        let comparison = Comparison::new(before, after, answers);
         let (mut part, mut texts) = (Part { draft: Draft::default(), taken: Vec::new() }, Texts::default());
         let (mut recent_before, mut recent_after) = (Recent::default(), Recent::default());
         for key in keys {
@@ -94,8 +94,12 @@ impl Worlds<'_> {
         Some(part)
     }
 
-    /// True when the binding takes others along, would if it were told to, or is taken along.
+    /// True when the binding takes others along, would if it were told to, or is taken along. A definition brings
+    /// its kind.
     fn concerns_others(self, was: &Rest, is: &Rest) -> bool {
+        if is.template.as_ref().is_some_and(|template| is_definition(&template.key)) {
+            return true;
+        }
         let taken_along = |binding: &Arc<Binding>| !binding.spec.required_by.is_empty();
         [&was.binding, &is.binding].into_iter().flatten().any(taken_along)
             || self.takes_along(self.before, was)

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod reach;
+
 fn put(object: Value) -> Change {
     Change::Put(Arc::new(object))
 }

@@ -13,7 +13,7 @@ use crate::binding::Interpretation;
 use crate::interpret;
 use crate::placement::{Placement, Recent, Schedule, Trigger};
 use crate::template::Template;
-use crate::works::{Sources, works};
+use crate::works::{Sources, namespace_works, works};
 
 /// Who answers.
 #[derive(Clone, Copy)]
@@ -63,6 +63,15 @@ fn is_written(schedule: &Schedule, binding: &Binding) -> bool {
     schedule.trigger != Trigger::PlacementChanged
         && schedule.clusters == binding.spec.clusters
         && schedule.affinity_name == binding.status.scheduler_observed_affinity_name
+}
+
+/// What every cluster receives of a namespace by itself.
+pub(crate) fn render_namespace(namespace: &Template, world: &World) -> BTreeMap<String, Value> {
+    let concerned = world.overrides.iter().filter(|(key, _)| key.namespace.is_empty());
+    let overrides: Vec<OverridePolicy> = concerned.map(|(_, policy)| OverridePolicy::clone(policy)).collect();
+    let sources = Sources { template: None, overrides: &overrides, clusters: &world.clusters, existing: &[] };
+    let rendered = namespace_works(namespace, sources).into_iter();
+    rendered.map(|(cluster, work)| (cluster, Value::Array(work.spec.workload.manifests))).collect()
 }
 
 fn render(template: &Template, binding: &Binding, world: &World) -> BTreeMap<String, Value> {

@@ -5,14 +5,21 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use api::{Cluster, OverridePolicy, PropagationPolicy, RolloutPolicy, kinds};
+use api::{
+    Binding, Cluster, ClusterTaintPolicy, OverridePolicy, PropagationPolicy, RolloutPolicy,
+    WorkloadRebalancer, kinds, names,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::World;
 use crate::binding::Rollout;
+use crate::eviction::taints;
 use crate::policy::{Policy, PolicyKey};
-use crate::template::{Template, TemplateKey};
+use crate::rebalance::rebalance;
+use crate::template::{BindingKey, Template, TemplateKey};
+
+mod removal;
 
 /// One change of one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,62 +95,70 @@ impl World {
             }
             (kinds::CLUSTER_GROUP, "Cluster") => {
                 let cluster: Cluster = read(&object)?;
-                self.remove_cluster(&cluster.metadata.name);
                 let clusters = Arc::make_mut(&mut self.clusters);
+                clusters.retain(|known| known.metadata.name != cluster.metadata.name);
                 clusters.push(cluster);
                 clusters.sort_by(|left, right| left.metadata.name.cmp(&right.metadata.name));
-                Ok(self.bound())
+                self.taint();
+                Ok(self.in_clusters())
             }
-            _ => {
-                let nameless = error(&object, "it has no type or no name");
-                let template = Template::read(object).ok_or(nameless)?;
-                let key = template.key.clone();
-                self.templates.insert(template);
-                Ok([key].into())
+            (kinds::POLICY_GROUP, "ClusterTaintPolicy") => {
+                let policy: ClusterTaintPolicy = read(&object)?;
+                self.taint_policies.insert(policy.metadata.name.clone(), policy);
+                self.taint();
+                Ok(self.in_clusters())
             }
+            (kinds::WORK_GROUP, "ResourceBinding" | "ClusterResourceBinding") => {
+                let binding: Binding = read(&object)?;
+                let metadata = &binding.metadata;
+                let key = BindingKey { namespace: metadata.namespace.clone(), name: metadata.name.clone() };
+                let touched = Arc::new(TemplateKey::of(&binding));
+                self.put_binding(&key, Arc::new(binding));
+                Ok([touched].into())
+            }
+            (kinds::APPS_GROUP, "WorkloadRebalancer") => Ok(self.rebalance(&read(&object)?)),
+            // Everything else of ours is no template.
+            (group, _) if group.ends_with(".karmada.io") => Ok(BTreeSet::new()),
+            _ => self.put_template(object),
         }
     }
 
-    fn delete(
-        &mut self,
-        api_version: &str,
-        kind: &str,
-        namespace: &str,
-        name: &str,
-    ) -> BTreeSet<Arc<TemplateKey>> {
-        let key = PolicyKey { namespace: namespace.to_owned(), name: name.to_owned() };
-        match (crate::template::group(api_version), kind) {
-            (kinds::POLICY_GROUP, "PropagationPolicy" | "ClusterPropagationPolicy") => {
-                let before = self.policies.remove(&key);
-                self.templates.touched(before.as_deref(), None)
-            }
-            (kinds::POLICY_GROUP, "OverridePolicy" | "ClusterOverridePolicy") => {
-                let before = self.overrides.remove(&key);
-                self.overridden(&key, [before.as_deref(), None])
-            }
-            (kinds::POLICY_GROUP, "RolloutPolicy" | "ClusterRolloutPolicy") => {
-                let before = self.rollouts.remove(&key);
-                self.held_by([before.as_ref(), None])
-            }
-            (kinds::CLUSTER_GROUP, "Cluster") => {
-                self.remove_cluster(name);
-                self.bound()
-            }
-            _ => {
-                let template = TemplateKey {
-                    api_version: api_version.to_owned(),
-                    kind: kind.to_owned(),
-                    namespace: namespace.to_owned(),
-                    name: name.to_owned(),
-                };
-                self.remove_template(&template);
-                [Arc::new(template)].into()
-            }
+    fn put_template(&mut self, object: Arc<Value>) -> Result<BTreeSet<Arc<TemplateKey>>, ChangeError> {
+        let nameless = error(&object, "it has no type or no name");
+        let template = Template::read(object).ok_or(nameless)?;
+        if names::is_left_alone(&template.key.namespace) {
+            return Ok(BTreeSet::new());
         }
+        let key = template.key.clone();
+        self.templates.insert(template);
+        Ok([key].into())
     }
 
-    fn remove_cluster(&mut self, name: &str) {
-        Arc::make_mut(&mut self.clusters).retain(|cluster| cluster.metadata.name != name);
+    /// Bindings that are asked for a fresh placement.
+    fn rebalance(&mut self, rebalancer: &WorkloadRebalancer) -> BTreeSet<Arc<TemplateKey>> {
+        let find = |key: &BindingKey| self.bindings.get(key).map(AsRef::as_ref);
+        let asked = rebalance(rebalancer, find, self.now).asked;
+        let mut touched = BTreeSet::new();
+        for (key, at) in asked {
+            let Some(mut binding) = self.bindings.get(&key).cloned() else { continue };
+            Arc::make_mut(&mut binding).spec.reschedule_triggered_at = Some(at);
+            touched.insert(Arc::new(TemplateKey::of(&binding)));
+            self.put_binding(&key, binding);
+        }
+        touched
+    }
+
+    /// Gives every cluster the taints that policies tie to its conditions.
+    fn taint(&mut self) {
+        if !self.gates.failover || self.taint_policies.is_empty() {
+            return;
+        }
+        let policies: Vec<ClusterTaintPolicy> = self.taint_policies.values().cloned().collect();
+        let now = self.now;
+        let staying = |cluster: &&mut Cluster| cluster.metadata.deletion_timestamp.is_none();
+        for cluster in Arc::make_mut(&mut self.clusters).iter_mut().filter(staying) {
+            cluster.spec.taints = taints(cluster, &policies, now);
+        }
     }
 
     /// What an override policy changes, and what policies that name it were waiting for.
@@ -155,7 +170,7 @@ impl World {
         let mut touched = BTreeSet::new();
         for spec in versions.into_iter().flatten().map(|policy| &policy.spec) {
             match spec.resource_selectors.as_slice() {
-                [] => touched.extend(self.bound()),
+                [] => touched.extend(self.in_clusters()),
                 selectors => touched.extend(self.templates.found(key, selectors)),
             }
         }
@@ -173,9 +188,11 @@ impl World {
         rollouts.into_iter().flatten().flat_map(found).collect()
     }
 
-    /// A cluster that comes, goes or changes may concern everything that has a binding.
-    fn bound(&self) -> BTreeSet<Arc<TemplateKey>> {
-        self.bindings.values().map(|binding| Arc::new(TemplateKey::of(binding))).collect()
+    /// A cluster that comes, goes or changes may concern everything that has a binding, and every namespace.
+    fn in_clusters(&self) -> BTreeSet<Arc<TemplateKey>> {
+        let namespaces = self.templates.in_namespace("v1", "Namespace", "");
+        let bound = self.bindings.values().map(|binding| Arc::new(TemplateKey::of(binding)));
+        bound.chain(namespaces.map(|namespace| Arc::clone(&namespace.key))).collect()
     }
 }
 

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use api::Binding;
+use api::taint::NO_EXECUTE;
+use api::{Binding, Cluster};
 
 use super::{Answers, World};
 use crate::claim::ClaimSeen;
+use crate::eviction::{Settings, eviction};
 use crate::placement::Recent;
 use crate::propagation::Propagation;
 use crate::template::{BindingKey, Template, TemplateKey};
@@ -62,7 +64,14 @@ impl World {
                 rest.binding = Some(Arc::new(binding));
                 rest.bound = true;
             }
-            rest.bound |= rest.binding.as_mut().is_some_and(|binding| self.place(binding, answers, recent));
+            if let Some(binding) = rest.binding.as_mut() {
+                rest.bound |= self.place(binding, answers, recent);
+                // What has to leave a cluster is placed anew.
+                if self.evict(binding) {
+                    rest.bound = true;
+                    self.place(binding, answers, recent);
+                }
+            }
             if settled || !template.is_waiting() {
                 break;
             }
@@ -97,6 +106,23 @@ impl World {
             Some(slot) => *slot = binding,
             None => drop(bindings.insert(Arc::new(key.clone()), binding)),
         }
+    }
+
+    /// Takes it out of the clusters that it has to leave; true when there are any.
+    fn evict(&self, binding: &mut Arc<Binding>) -> bool {
+        let fails_over = binding.spec.failover.as_ref().is_some_and(|rules| rules.application.is_some());
+        let evicts = |cluster: &Cluster| cluster.spec.taints.iter().any(|taint| taint.effect == NO_EXECUTE);
+        // Most have nothing to be judged, and are many.
+        if !fails_over && !self.clusters.iter().any(evicts) {
+            return false;
+        }
+        let settings = Settings { taints_evict: self.gates.failover, ..Settings::default() };
+        let evictions = eviction(binding, &self.clusters, self.now, settings);
+        let leaves = !evictions.evictions.is_empty();
+        if leaves {
+            evictions.write(Arc::make_mut(binding));
+        }
+        leaves
     }
 
     /// A binding without a claim is frozen, so no scheduler looks at it.

@@ -1,0 +1,209 @@
+//! What happens to a template in each cluster, between two settled worlds: which clusters have a copy of it,
+//! with how many replicas, with what in it, and whether it is held. Knows nothing of claims.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::binding::GracefulEvictionTask;
+use api::labels::is_bookkeeping;
+use api::{Binding, Cluster};
+use serde_json::Value;
+
+use super::difference::View;
+use super::{Action, ClusterPlan};
+use crate::binding::is_held;
+use crate::interpret::told_replicas;
+use crate::overrides::concerns;
+use crate::placement::is_workload;
+use crate::template::Template;
+use crate::works;
+use crate::world::{Answers, World, render_namespace};
+
+/// Manifests by cluster.
+type Content = BTreeMap<String, Value>;
+
+/// What one world has of a template in its clusters.
+struct Copies<'w> {
+    replicas: BTreeMap<&'w str, i32>,
+    /// Clusters to which nothing new is written, because an override policy fails.
+    failed: BTreeSet<&'w str>,
+    content: Option<Content>,
+}
+
+/// What happens in each cluster.
+pub(super) fn clusters(
+    was: &View<'_>,
+    is: &View<'_>,
+    overrides_differ: bool,
+    answers: Answers<'_>,
+) -> BTreeMap<String, ClusterPlan> {
+    let (before, after) = compared(was, is, overrides_differ, answers);
+    let names: BTreeSet<&str> = before.replicas.keys().chain(after.replicas.keys()).copied().collect();
+    let mut plans = BTreeMap::new();
+    for cluster in names.into_iter().filter(|cluster| !after.failed.contains(cluster)) {
+        let (held_before, suspended) = (was.is_held(cluster), is.is_held(cluster));
+        let action = match (before.replicas.get(cluster), after.replicas.get(cluster)) {
+            (None, Some(replicas)) => Some(Action::Create { replicas: *replicas }),
+            (Some(replicas), None) => Some(Action::Delete { replicas: *replicas }),
+            (Some(from), Some(to)) if from != to => Some(Action::Scale { from: *from, to: *to }),
+            (Some(_), Some(_)) if before.differs(&after, cluster) => Some(Action::Update),
+            _ if !held_before && suspended => Some(Action::Suspend),
+            _ if held_before && !suspended => Some(Action::Resume),
+            _ => None,
+        };
+        // Suspension never blocks deletion (U4).
+        let suspended = suspended && !matches!(action, Some(Action::Delete { .. }));
+        plans.extend(action.map(|action| (cluster.to_owned(), ClusterPlan { action, suspended })));
+    }
+    plans
+}
+
+/// Both sides, with their content where it can differ: rendering is dear, and most changes change none.
+fn compared<'w>(
+    was: &View<'w>,
+    is: &View<'w>,
+    overrides_differ: bool,
+    answers: Answers<'_>,
+) -> (Copies<'w>, Copies<'w>) {
+    let (mut before, mut after) = (Copies::of(was), Copies::of(is));
+    after.stay(&before, is);
+    let stays = before.replicas.keys().any(|cluster| after.replicas.contains_key(cluster));
+    let rewritten = stays && (overrides_differ || was.version() != is.version());
+    let (overridden_before, overridden_after) = (is_overridden(was), is_overridden(is));
+    // The same text for both, where it is the same: what is hidden in one may be shown in the other.
+    let same = was.template.zip(is.template).filter(|(was, is)| was.digest == is.digest);
+    if rewritten || overridden_before {
+        before.render(was, same.map_or(was.template, |(_, is)| Some(is)), answers);
+    }
+    if rewritten || overridden_after {
+        after.render(is, is.template, answers);
+    }
+    if overridden_before {
+        before.override_replicas(was);
+        // Whether a copy was there before its override policy failed, only its status tells.
+        let reported = |cluster: &str| {
+            let mut items = was.binding.into_iter().flat_map(|binding| &binding.status.aggregated_status);
+            items.any(|item| item.cluster_name == cluster)
+        };
+        let Copies { replicas, failed, .. } = &mut before;
+        replicas.retain(|cluster, _| !failed.contains(cluster) || reported(cluster));
+    }
+    if overridden_after {
+        after.override_replicas(is);
+    }
+    (before, after)
+}
+
+impl<'w> Copies<'w> {
+    fn of(view: &View<'w>) -> Self {
+        let mut replicas = view.binding.map(in_use).unwrap_or_default();
+        if view.template.is_some_and(is_synced) {
+            let all = view.world.clusters.iter().map(|cluster| cluster.metadata.name.as_str());
+            all.for_each(|cluster| {
+                replicas.entry(cluster).or_insert(0);
+            });
+        }
+        replicas.retain(|cluster, _| !is_going(view.world, cluster));
+        Copies { replicas, failed: BTreeSet::new(), content: None }
+    }
+
+    /// A namespace that is sent no more stays where it is.
+    fn stay(&mut self, before: &Copies<'w>, is: &View<'w>) {
+        let kept = is.template.is_some_and(|template| is_namespace(template) && !works::is_synced(template));
+        if kept {
+            let there = before.replicas.keys().filter(|cluster| !is_going(is.world, cluster));
+            self.replicas.extend(there.map(|cluster| (*cluster, 0)));
+        }
+    }
+
+    fn render(&mut self, view: &View<'_>, template: Option<&Template>, answers: Answers<'_>) {
+        let Some(template) = template else { return };
+        let mut content = Content::new();
+        if is_synced(template) {
+            content.extend(render_namespace(template, view.world));
+        }
+        if let Some(binding) = view.binding {
+            content.extend((answers.render)(template, binding, view.world));
+        }
+        self.content = Some(content);
+    }
+
+    /// What override policies make of the replicas, and where they fail.
+    fn override_replicas(&mut self, view: &View<'w>) {
+        let Some(content) = &self.content else { return };
+        // Nothing is rendered from a template that nobody has taken over (R2).
+        if view.template.map(|template| template.digest.as_str()) != view.version().as_deref() {
+            return;
+        }
+        let workload = view.binding.is_some_and(|binding| is_workload(&binding.spec));
+        for (cluster, replicas) in &mut self.replicas {
+            match content.get(*cluster) {
+                None => drop(self.failed.insert(cluster)),
+                Some(manifests) if workload => {
+                    *replicas = manifests.get(0).and_then(told_replicas).unwrap_or(*replicas);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn differs(&self, after: &Copies<'_>, cluster: &str) -> bool {
+        let Some(content) = &after.content else { return false };
+        let before = self.content.as_ref().and_then(|content| content.get(cluster));
+        content.get(cluster).is_some_and(|after| before.map(essence) != Some(essence(after)))
+    }
+}
+
+/// Manifests without what changes when nothing of the user's does.
+fn essence(manifests: &Value) -> Value {
+    let mut manifests = manifests.clone();
+    for manifest in manifests.as_array_mut().into_iter().flatten() {
+        for field in ["/metadata/labels", "/metadata/annotations"] {
+            let marks = manifest.pointer_mut(field).and_then(Value::as_object_mut);
+            marks.into_iter().for_each(|marks| marks.retain(|key, _| !is_bookkeeping(key)));
+        }
+    }
+    manifests
+}
+
+/// The clusters that have a Work, with their replicas: the chosen ones, those of whoever needs it, and those it
+/// has left and stays in until somebody decides. Those it is leaving by itself count as left.
+fn in_use(binding: &Binding) -> BTreeMap<&str, i32> {
+    let spec = &binding.spec;
+    let workload = is_workload(spec);
+    let needed = spec.required_by.iter().flat_map(|snapshot| &snapshot.clusters);
+    let mut clusters = BTreeMap::new();
+    for target in spec.clusters.iter().chain(needed) {
+        clusters.entry(target.name.as_str()).or_insert(if workload { target.replicas } else { 0 });
+    }
+    for task in spec.graceful_eviction_tasks.iter().filter(|task| stays(binding, task)) {
+        clusters.entry(task.from_cluster.as_str()).or_insert(task.replicas.unwrap_or(0));
+    }
+    clusters
+}
+
+fn stays(binding: &Binding, task: &GracefulEvictionTask) -> bool {
+    let held = is_held(binding, &task.from_cluster)
+        || binding.spec.clusters.iter().any(|target| is_held(binding, &target.name));
+    match task.suppress_deletion {
+        Some(suppressed) => suppressed,
+        None => held && !works::goes_directly(task.purge_mode),
+    }
+}
+
+fn is_going(world: &World, cluster: &str) -> bool {
+    let going = |found: &Cluster| found.metadata.deletion_timestamp.is_some();
+    world.clusters.iter().any(|found| found.metadata.name == cluster && going(found))
+}
+
+fn is_namespace(template: &Template) -> bool {
+    template.key.kind == "Namespace" && template.key.api_version == "v1"
+}
+
+fn is_synced(template: &Template) -> bool {
+    is_namespace(template) && works::is_synced(template)
+}
+
+fn is_overridden(view: &View<'_>) -> bool {
+    let Some(template) = view.template else { return false };
+    view.world.overrides.values().any(|policy| concerns(policy, &template.key, &template.labels))
+}

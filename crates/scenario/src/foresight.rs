@@ -1,0 +1,132 @@
+//! Asks `decide::plan` before a step and compares its answer with what then happened, which is read off the
+//! objects and not asked of `decide` again. Knows neither files nor expectations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::Cluster;
+use controllers::rest::Rest;
+use controllers::snapshot::{snapshot, works};
+use decide::World;
+use decide::plan::{Plan, plan};
+use decide::world::{Answers, Change};
+use serde_json::Value;
+
+use crate::door::Answer;
+use crate::ground::Trouble;
+use crate::reference::Reference;
+use crate::simulated::Simulated;
+use crate::step::Action;
+
+mod observed;
+
+use observed::Observed;
+
+/// What is said about each template, one sentence each.
+type Statements = BTreeMap<String, BTreeSet<String>>;
+
+/// What a step is about to do, according to the plan.
+pub struct Foresight {
+    planned: Statements,
+    before: Observed,
+}
+
+impl Foresight {
+    /// Plans a step, of which the server says what it would make of it.
+    pub async fn of(
+        simulated: &Simulated,
+        action: &Action,
+        rehearsed: &[Answer],
+        deleted: &[Value],
+    ) -> Result<Option<Self>, Trouble> {
+        let changes = changes(action, rehearsed, deleted);
+        let (world, before) = look(simulated).await?;
+        if changes.iter().any(|change| joins(&world, change)) {
+            return Ok(None);
+        }
+        let plan = plan(&world, &changes, Answers::BRAIN).map_err(|error| Trouble(error.to_string()))?;
+        Ok(Some(Self { planned: said(&plan), before }))
+    }
+
+    /// Where the plan and what happened differ, one line each.
+    pub async fn differences(&self, simulated: &Simulated) -> Result<Vec<String>, Trouble> {
+        let (_, after) = look(simulated).await?;
+        let happened = observed::happened(&self.before, &after);
+        let names: BTreeSet<&String> = self.planned.keys().chain(happened.keys()).collect();
+        let none = BTreeSet::new();
+        let mut lines = Vec::new();
+        for name in names {
+            let planned = self.planned.get(name).unwrap_or(&none);
+            let happened = happened.get(name).unwrap_or(&none);
+            let line = |what: &str, said: &String| format!("{name}: {what}: {said}");
+            lines.extend(planned.difference(happened).map(|said| line("planned, but did not happen", said)));
+            lines
+                .extend(happened.difference(planned).map(|said| line("happened, but was not planned", said)));
+        }
+        Ok(lines)
+    }
+}
+
+async fn look(simulated: &Simulated) -> Result<(World, Observed), Trouble> {
+    let ctx = simulated.ctx();
+    let control: Rest = simulated.rest();
+    let trouble = |error: controllers::snapshot::Error| Trouble(format!("take a snapshot: {error}"));
+    let read = snapshot(&control, ctx.switches.gates, (ctx.now)()).await.map_err(trouble)?;
+    let works = works(&control).await.map_err(trouble)?;
+    let observed = Observed::of(&read.world, &works);
+    Ok((read.world, observed))
+}
+
+/// What a new cluster can run, it will say itself; nobody knows before.
+fn joins(world: &World, change: &Change) -> bool {
+    let Change::Put(object) = change else { return false };
+    let known = |cluster: &Cluster| object["metadata"]["name"] == cluster.metadata.name.as_str();
+    object["kind"] == "Cluster" && !world.clusters.iter().any(known)
+}
+
+/// What the server would accept of it.
+fn changes(action: &Action, rehearsed: &[Answer], deleted: &[Value]) -> Vec<Change> {
+    match action {
+        Action::Delete(_) => rehearsed
+            .iter()
+            .zip(deleted)
+            .filter(|(answer, _)| answer.done)
+            .map(|(_, object)| delete(object))
+            .collect(),
+        _ => rehearsed
+            .iter()
+            .filter(|answer| answer.done)
+            .map(|answer| Change::Put(Arc::new(answer.body.clone())))
+            .collect(),
+    }
+}
+
+fn delete(object: &Value) -> Change {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    Change::Delete {
+        api_version: text("/apiVersion"),
+        kind: text("/kind"),
+        namespace: text("/metadata/namespace"),
+        name: text("/metadata/name"),
+    }
+}
+
+fn said(plan: &Plan) -> Statements {
+    let mut statements = Statements::new();
+    for (key, plan) in &plan.templates {
+        let claim = plan.claim.iter().map(ToString::to_string);
+        let clusters = plan.clusters.iter().map(|(cluster, change)| format!("{cluster}: {change}"));
+        let waits = plan.held.iter().map(|_| observed::WAITS.to_owned());
+        statements.insert(key.clone(), claim.chain(clusters).chain(waits).collect());
+    }
+    statements
+}
+
+/// The objects that a step deletes, as they are before.
+pub async fn deleted(door: &crate::door::Door, references: &[Reference]) -> Result<Vec<Value>, Trouble> {
+    let mut objects = Vec::new();
+    for reference in references {
+        objects.push(door.get(reference).await?.unwrap_or_default());
+    }
+    Ok(objects)
+}
