@@ -2,18 +2,17 @@
 //! process, and says what somebody would type and what came of it. Stories are scenarios, so none of them lies.
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::{BufRead as _, Write as _};
 
 use anyhow::{Context as _, Result, anyhow};
 use scenario::{Deed, Failure, Hero, Scenario, Scene};
 
 use crate::Hint;
 use crate::demo::changes::{Mark, changes};
-use crate::demo::text::{Paint, wrapped};
+use crate::text::{Paint, wrapped};
 
 mod changes;
 mod commands;
-mod text;
 
 /// The stories by name, in the order in which somebody new would hear them.
 const STORIES: [(&str, &str); 5] = [
@@ -49,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(anyhow::Error::new(hint).context(format!("find the story {name:?}")));
     };
     let story = read(name, text)?;
-    let paint = Paint::new(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+    let paint = Paint::of_stdout();
     print(&opening(&story, paint))?;
     let mut number = 0;
     let mut heard = Ok(());
@@ -142,7 +141,7 @@ fn fared(hero: &Hero<'_>, paint: Paint) -> Option<String> {
     let mut text = format!("  {name}\n");
     for change in changes {
         let label = format!("  {} {:<11}", change.mark.sign(), change.label);
-        let _ = writeln!(text, "{}", paint.marked(change.mark, &wrapped(&label, &change.text)));
+        let _ = writeln!(text, "{}", change.mark.painted(paint, &wrapped(&label, &change.text)));
     }
     Some(text)
 }

@@ -2,16 +2,24 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 
 mod certificates;
+mod connection;
 mod control;
 mod demo;
+mod get;
 mod greeting;
+mod kinds;
 mod kubeconfig;
 mod locals;
+mod members;
+mod output;
 mod places;
+mod status;
 mod test;
+mod text;
 mod up;
 
 #[global_allocator]
@@ -35,6 +43,10 @@ enum Command {
     Demo(demo::Arguments),
     /// Play scenario files on a whole control plane inside this process, or on a live one.
     Test(test::Arguments),
+    /// Show what members have of a kind, in one table.
+    Get(get::Arguments),
+    /// Show the whole system at a glance.
+    Status(status::Arguments),
 }
 
 impl Command {
@@ -43,6 +55,8 @@ impl Command {
         match self {
             // Controllers complain of the failures that scenarios make.
             Command::Test(_) | Command::Demo(_) => "error",
+            // A client that cannot go on says so itself.
+            Command::Get(_) | Command::Status(_) => "off",
             Command::Up(_) | Command::Kubeconfig(_) => "warn",
         }
     }
@@ -60,6 +74,8 @@ fn main() -> ExitCode {
         Command::Kubeconfig(arguments) => kubeconfig::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
+        Command::Get(arguments) => asking(get::run(&arguments)),
+        Command::Status(arguments) => asking(status::run(&arguments)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -68,6 +84,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs a command that only talks to servers; it needs no more than this thread.
+fn asking(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.context("start the runtime")?.block_on(command)
 }
 
 /// An error is one line: what was tried and why it failed; a hint, where there is one, is a second.

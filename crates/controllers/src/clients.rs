@@ -20,7 +20,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
     if ctx.members.is_given(name) || cluster.spec.sync_mode == SyncMode::Pull {
         return Ok(Next::Wait);
     }
-    let changed = match way(ctx, &cluster).await? {
+    let changed = match way(&ctx.control, &cluster).await? {
         Ok(way) if ctx.members.goes(name, &way) => false,
         Ok(way) => match way.client().await {
             Ok(client) => {
@@ -39,7 +39,8 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
     Ok(Next::Wait)
 }
 
-async fn way(ctx: &Ctx, cluster: &Cluster) -> Result<Result<Way, Unreachable>, Error> {
+/// The way to a member that its Cluster and its Secret describe.
+pub async fn way(control: &Rest, cluster: &Cluster) -> Result<Result<Way, Unreachable>, Error> {
     let name = &cluster.metadata.name;
     if cluster.spec.api_endpoint.is_empty() {
         return Ok(Err(Unreachable::NoEndpoint(name.clone())));
@@ -48,7 +49,7 @@ async fn way(ctx: &Ctx, cluster: &Cluster) -> Result<Result<Way, Unreachable>, E
         return Ok(Err(Unreachable::NoReference(name.clone())));
     };
     let path = Collection::new("v1", "secrets", &reference.namespace).object(&reference.name);
-    Ok(match ctx.control.get::<Secret>(&path).await? {
+    Ok(match control.get::<Secret>(&path).await? {
         Some(secret) => Way::of(cluster, &secret),
         None => Err(Unreachable::NoSecret {
             cluster: name.clone(),

@@ -1,5 +1,7 @@
 //! Reads `--feature-gates A=true,B=false`, by Karmada's names. What the gates do is decided elsewhere.
 
+use std::collections::BTreeMap;
+
 use decide::Gates;
 
 /// Every switch of the control plane. All of them change decisions today.
@@ -86,6 +88,22 @@ fn set(switches: &mut Switches, name: &str, value: bool) -> Result<(), Error> {
 }
 
 impl Switches {
+    /// What was told by [`Switches::told`]; names that a newer control plane has and we do not know are its own.
+    pub fn heard(told: &BTreeMap<String, String>) -> Self {
+        let mut switches = Switches::default();
+        for (name, switch) in SWITCHES {
+            if let Some(value) = told.get(name).and_then(|value| value.parse().ok()) {
+                *switch(&mut switches) = value;
+            }
+        }
+        switches
+    }
+
+    /// Every gate and its value, for others to read.
+    pub fn told(mut self) -> BTreeMap<String, String> {
+        SWITCHES.iter().map(|(name, switch)| ((*name).to_owned(), switch(&mut self).to_string())).collect()
+    }
+
     /// The gates that differ from their default, as `Name=value`, sorted.
     pub fn changed(mut self) -> Vec<String> {
         let mut defaults = Switches::default();
@@ -117,6 +135,17 @@ mod tests {
             (Err(found), Err(expected)) => assert!(found.starts_with(expected), "{text}: {found}"),
             (found, expected) => panic!("{text}: {found:?} instead of {expected:?}"),
         }
+    }
+
+    #[test]
+    fn what_is_told_is_what_is_heard() {
+        let switches = parse("StaticPolicy=true,Failover=false").expect("known gates");
+        let mut told = switches.told();
+        assert_eq!(Switches::heard(&told), switches);
+        told.insert("OfTomorrow".to_owned(), "true".to_owned());
+        told.remove("Failover");
+        assert_eq!(Switches::heard(&told), parse("StaticPolicy=true").expect("a known gate"));
+        assert_eq!(Switches::heard(&BTreeMap::new()), Switches::default());
     }
 
     #[test]

@@ -1,7 +1,14 @@
-//! What a control plane has before its controllers start: the kinds of policies, and its members.
+//! What a control plane has before its controllers start: the kinds of policies, its members, and a note for
+//! clients about the feature gates it runs with.
 
+use controllers::gates::Switches;
 use controllers::rest::{Collection, Error, Rest};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// The namespace whose purpose is to tell clients about their server; nothing in it is ever propagated.
+const PUBLIC_NAMESPACE: &str = "kube-public";
+/// The ConfigMap that names every feature gate and its value.
+const GATES: &str = "longshore-feature-gates";
 
 /// Definitions are applied, so that a newer version of ours replaces an older one.
 pub async fn install_kinds(control: &Rest) -> Result<(), Error> {
@@ -18,4 +25,26 @@ pub async fn join(control: &Rest, cluster: &Value) -> Result<(), Error> {
     let name = cluster["metadata"]["name"].as_str().unwrap_or_default();
     let clusters = Collection::of(&api::kinds::CLUSTER, "");
     control.apply(&clusters.object(name), cluster, true).await.map(drop)
+}
+
+/// Tells clients which feature gates the control plane runs with.
+pub async fn publish_gates(control: &Rest, switches: Switches) -> Result<(), Error> {
+    let note = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": GATES, "namespace": PUBLIC_NAMESPACE },
+        "data": switches.told(),
+    });
+    control.apply(&note_path(), &note, true).await.map(drop)
+}
+
+/// The feature gates a control plane says it runs with; the defaults where it says nothing, as Karmada's does.
+pub async fn published_gates(control: &Rest) -> Result<Switches, Error> {
+    let note: Option<Value> = control.get(&note_path()).await?;
+    let data = note.and_then(|mut note| serde_json::from_value(note["data"].take()).ok());
+    Ok(Switches::heard(&data.unwrap_or_default()))
+}
+
+fn note_path() -> String {
+    Collection::new("v1", "configmaps", PUBLIC_NAMESPACE).object(GATES)
 }

@@ -4,4 +4,4 @@
 pub mod admission;
 mod install;
 
-pub use install::{install_kinds, join};
+pub use install::{install_kinds, join, publish_gates, published_gates};

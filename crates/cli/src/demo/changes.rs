@@ -7,7 +7,7 @@ use decide::claim::ClaimReason;
 use scenario::{Found, Hero};
 use serde_json::Value;
 
-use crate::demo::text::Paint;
+use crate::text::Paint;
 
 /// How something is compared with before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,17 @@ impl Mark {
             Mark::Gone => "gone",
             Mark::Same => "as before",
         };
-        paint.marked(self, &format!("{} {meaning}", self.sign()))
+        self.painted(paint, &format!("{} {meaning}", self.sign()))
+    }
+
+    /// A text in the colour that says how it compares.
+    pub fn painted(self, paint: Paint, text: &str) -> String {
+        match self {
+            Mark::New => paint.green(text),
+            Mark::Changed => paint.yellow(text),
+            Mark::Gone => paint.red(text),
+            Mark::Same => text.to_owned(),
+        }
     }
 }
 

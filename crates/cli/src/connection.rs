@@ -1,0 +1,194 @@
+//! How a command finds the control plane: kubectl's flags, kubectl's files, and if none of them names a cluster
+//! the control plane that `longshore up` runs on this machine. Knows no command.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use controllers::gates::Switches;
+use controllers::rest::Rest;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::{Hint, places};
+
+/// The flags by which kubectl is told where to go.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Connection")]
+pub struct Connection {
+    /// The kubeconfig [default: the files in KUBECONFIG, ~/.kube/config, or what `longshore up` wrote]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// The namespace [default: that of the context, or default]
+    #[arg(long, short, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+}
+
+/// A control plane that answers.
+pub struct Control {
+    /// Where requests go.
+    pub rest: Rest,
+    /// The namespace that is meant where none is named.
+    pub namespace: String,
+    /// The context in use.
+    pub context: String,
+    /// Everything the kubeconfig names, for members that have contexts there.
+    pub kubeconfig: Kubeconfig,
+}
+
+impl Connection {
+    /// Connects, and makes sure that somebody answers.
+    pub async fn open(&self) -> Result<Control> {
+        let kubeconfig = self.files()?;
+        let context = self.chosen(&kubeconfig)?;
+        let rest = client(&kubeconfig, &context).await?;
+        rest.fetch::<serde_json::Value>("/version").await.map_err(|error| {
+            let hint =
+                "is it running? start `longshore up`, or choose another with --context or --kubeconfig";
+            anyhow::Error::new(Hint(hint.to_owned()))
+                .context(error)
+                .context(format!("reach the control plane of context {context:?}"))
+        })?;
+        let of_context = kubeconfig.contexts.iter().find(|named| named.name == context);
+        let of_context = of_context.and_then(|named| named.context.as_ref()?.namespace.clone());
+        let namespace = self.namespace.clone().or(of_context).filter(|name| !name.is_empty());
+        let namespace = namespace.unwrap_or_else(|| "default".to_owned());
+        Ok(Control { rest, namespace, context, kubeconfig })
+    }
+
+    fn files(&self) -> Result<Kubeconfig> {
+        if let Some(file) = &self.kubeconfig {
+            return read(file);
+        }
+        let merged = match std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()) {
+            Some(value) => merged(&std::env::split_paths(&value).collect::<Vec<_>>())?,
+            None => merged(&home().into_iter().collect::<Vec<_>>())?,
+        };
+        if !merged.contexts.is_empty() {
+            return Ok(merged);
+        }
+        let hint = "start `longshore up`, or name a kubeconfig with --kubeconfig or KUBECONFIG";
+        let nobody = || {
+            anyhow::Error::new(Hint(hint.to_owned())).context("find a control plane: no kubeconfig names one")
+        };
+        let named = std::env::var_os("LONGSHORE_DATA_DIR").map(PathBuf::from);
+        let file = places::data_dir(named.as_deref()).map_err(|_| nobody())?.join("kubeconfig");
+        if file.exists() { read(&file) } else { Err(nobody()) }
+    }
+
+    fn chosen(&self, kubeconfig: &Kubeconfig) -> Result<String> {
+        let known: Vec<&str> = kubeconfig.contexts.iter().map(|named| named.name.as_str()).collect();
+        let current = kubeconfig.current_context.clone().filter(|name| !name.is_empty());
+        let Some(wanted) = self.context.clone().or(current) else {
+            let hint = Hint(format!("choose one with --context: there are {}", known.join(", ")));
+            return Err(anyhow::Error::new(hint).context("find a context: the kubeconfig has no current one"));
+        };
+        if known.contains(&wanted.as_str()) {
+            return Ok(wanted);
+        }
+        let hint = Hint(format!("there are {}", known.join(", ")));
+        Err(anyhow::Error::new(hint).context(format!("find context {wanted:?} in the kubeconfig")))
+    }
+}
+
+impl Control {
+    /// The feature gates it runs with; where nobody says, as in Karmada, their defaults.
+    pub async fn switches(&self) -> Result<Switches> {
+        plane::published_gates(&self.rest).await.context("ask for the feature gates")
+    }
+
+    /// A member that has a context of its own in the kubeconfig.
+    pub async fn member_of_kubeconfig(&self, endpoint: &str) -> Option<Rest> {
+        let servers: BTreeMap<&str, &str> = self
+            .kubeconfig
+            .clusters
+            .iter()
+            .filter_map(|named| Some((named.name.as_str(), named.cluster.as_ref()?.server.as_deref()?)))
+            .collect();
+        let leads_there = |cluster: &str| {
+            servers
+                .get(cluster)
+                .is_some_and(|server| server.trim_end_matches('/') == endpoint.trim_end_matches('/'))
+        };
+        let context = self
+            .kubeconfig
+            .contexts
+            .iter()
+            .find(|named| named.context.as_ref().is_some_and(|context| leads_there(&context.cluster)))?;
+        client(&self.kubeconfig, &context.name).await.ok()
+    }
+}
+
+async fn client(kubeconfig: &Kubeconfig, context: &str) -> Result<Rest> {
+    let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
+    let wrong = || format!("use context {context:?}");
+    let mut config =
+        kube::Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await.with_context(wrong)?;
+    // Somebody waits in front of the terminal: better an error than silence.
+    config.default_retry = false;
+    config.connect_timeout = Some(std::time::Duration::from_secs(5));
+    Ok(Rest::new(kube::Client::try_from(config).with_context(wrong)?))
+}
+
+fn read(file: &Path) -> Result<Kubeconfig> {
+    Kubeconfig::read_from(file).with_context(|| format!("read the kubeconfig {}", file.display()))
+}
+
+/// Several files as one; as with kubectl the first to say something wins, and a file that is not there says
+/// nothing.
+fn merged(files: &[PathBuf]) -> Result<Kubeconfig> {
+    let there = files.iter().filter(|file| !file.as_os_str().is_empty() && file.exists());
+    let mut merged = Kubeconfig::default();
+    for file in there {
+        let next = read(file)?;
+        // An empty name is no choice.
+        merged.current_context = merged.current_context.filter(|name| !name.is_empty());
+        merged = merged.merge(next).with_context(|| format!("read the kubeconfig {}", file.display()))?;
+    }
+    Ok(merged)
+}
+
+fn home() -> Option<PathBuf> {
+    Some(PathBuf::from(std::env::var_os("HOME")?).join(".kube").join("config"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(name: &str, current: &str, namespace: &str) -> String {
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: {current:?}\n\
+             clusters: [{{ name: {name}, cluster: {{ server: 'https://{name}' }} }}]\n\
+             users: [{{ name: {name}, user: {{ token: t }} }}]\n\
+             contexts: [{{ name: {name}, context: {{ cluster: {name}, user: {name}, namespace: {namespace:?} }} }}]\n"
+        )
+    }
+
+    #[test]
+    fn files_are_read_as_kubectl_reads_them() {
+        let folder = tempfile::tempdir().expect("there is room for a temporary directory");
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("one"), config("one", "", "x")).expect("the directory takes files");
+        std::fs::write(path("two"), config("two", "two", "")).expect("the directory takes files");
+        let both =
+            merged(&[path("missing"), path("one"), PathBuf::new(), path("two")]).expect("both are read");
+        let names: Vec<&str> = both.contexts.iter().map(|context| context.name.as_str()).collect();
+        assert_eq!((names, both.current_context.as_deref()), (vec!["one", "two"], Some("two")));
+    }
+
+    #[test]
+    fn a_context_has_to_be_one_that_exists() {
+        let known = Kubeconfig::from_yaml(&config("one", "", "")).expect("a kubeconfig");
+        let check = |named: Option<&str>, expected: Result<&str, &str>| {
+            let connection = Connection { context: named.map(str::to_owned), ..Connection::default() };
+            let found = connection.chosen(&known).map_err(|error| error.to_string());
+            assert_eq!(found.as_deref().map_err(String::as_str), expected);
+        };
+        check(Some("one"), Ok("one"));
+        check(None, Err("find a context: the kubeconfig has no current one"));
+        check(Some("two"), Err("find context \"two\" in the kubeconfig"));
+    }
+}

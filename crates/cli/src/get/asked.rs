@@ -1,0 +1,121 @@
+//! One question to one member: a list as rows, or as whole objects, page by page.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use controllers::rest::Rest;
+use http::{Request, header};
+use serde_json::Value;
+
+use crate::kinds::Kind;
+
+/// How many objects come at once.
+const PAGE: usize = 500;
+/// How rows are asked for.
+const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+/// What is asked of every member.
+pub struct Question {
+    /// The kind.
+    pub kind: Kind,
+    /// Empty for all.
+    pub namespace: String,
+    /// Only these; all if there are none.
+    pub names: BTreeSet<String>,
+    /// Only with these labels.
+    pub selector: Option<String>,
+    /// Whole objects instead of rows.
+    pub is_whole: bool,
+}
+
+/// What a member said.
+#[derive(Default)]
+pub struct Answer {
+    /// Of a table: the columns as the server defines them.
+    pub columns: Vec<Value>,
+    /// Rows of a table, or objects.
+    pub items: Vec<Value>,
+}
+
+impl Answer {
+    /// The names of what was found.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().map(|item| text(metadata(item), "name"))
+    }
+}
+
+impl Question {
+    /// Asks one member.
+    pub async fn ask(&self, rest: &Rest) -> Result<Answer> {
+        let mut answer = Answer::default();
+        let mut token = String::new();
+        loop {
+            let page = self.page(rest, &token).await.context("ask for the list")?;
+            let Some(page) = page else { return Ok(answer) };
+            token = text(&page["metadata"], "continue").to_owned();
+            let Value::Object(mut page) = page else { return Ok(answer) };
+            if let Some(Value::Array(columns)) = page.remove("columnDefinitions") {
+                answer.columns = columns;
+            }
+            let items = page.remove("rows").or_else(|| page.remove("items"));
+            let items =
+                items.and_then(|items| if let Value::Array(items) = items { Some(items) } else { None });
+            let meant =
+                |item: &Value| self.names.is_empty() || self.names.contains(text(metadata(item), "name"));
+            answer.items.extend(items.unwrap_or_default().into_iter().filter(meant));
+            if token.is_empty() {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// One page; none if the member does not have the kind.
+    async fn page(&self, rest: &Rest, token: &str) -> Result<Option<Value>> {
+        let mut path = format!("{}?limit={PAGE}", self.kind.collection(&self.namespace));
+        let one_name = self.names.iter().next().filter(|_| self.names.len() == 1);
+        let by_name = one_name.map(|name| format!("metadata.name={name}"));
+        for (key, value) in [
+            ("continue", Some(token)),
+            ("labelSelector", self.selector.as_deref()),
+            ("fieldSelector", by_name.as_deref()),
+        ] {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                path += &format!("&{key}={}", encoded(value));
+            }
+        }
+        let accept = if self.is_whole { "application/json" } else { AS_TABLE };
+        let request = Request::get(path).header(header::ACCEPT, accept).body(Vec::new())?;
+        match rest.client().request::<Value>(request).await {
+            Ok(page) => Ok(Some(page)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The metadata of an object, or of the object that a row is about.
+pub fn metadata(item: &Value) -> &Value {
+    item.get("object").unwrap_or(item).get("metadata").unwrap_or(&Value::Null)
+}
+
+/// A text field, empty if it is not there.
+pub fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A value as it stands in the query of a path.
+fn encoded(value: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    value
+        .bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn queries_are_written_with_escapes() {
+        assert_eq!(super::encoded("app in (a, b),c!=ö"), "app%20in%20%28a%2C%20b%29%2Cc%21%3D%C3%B6");
+    }
+}

@@ -1,0 +1,59 @@
+//! Where commands go: by flag, by variable, by home, or to the control plane of this machine.
+
+use crate::terminal::{Terminal, run};
+
+#[test]
+fn commands_find_the_control_plane_as_kubectl_does() {
+    let terminal = Terminal::open(1, &["--feature-gates=StaticPolicy=true"]);
+    let home = terminal.home.path();
+    // Nothing names a cluster: the control plane of this machine.
+    let found = terminal.ok("status");
+    assert!(
+        found.starts_with("Control plane: context longshore, feature gates StaticPolicy=true\n"),
+        "{found}"
+    );
+    let file = terminal.server.kubeconfig.to_str().expect("temporary paths are readable");
+    let by_flag = run(home, &format!("status --kubeconfig {file}"), &[]);
+    assert_eq!((by_flag.code, by_flag.stdout), (Some(0), found.clone()));
+    // A file that is not there says nothing.
+    let by_variable = run(home, "status", &[("KUBECONFIG", &format!("/nowhere:{file}"))]);
+    assert_eq!((by_variable.code, by_variable.stdout), (Some(0), found));
+
+    let unknown = run(home, "status --context nobody", &[]);
+    assert_eq!(unknown.code, Some(1));
+    assert_eq!(
+        unknown.stderr,
+        "error: find context \"nobody\" in the kubeconfig\nhint: there are longshore, member1\n"
+    );
+    let a_member = run(home, "status --context member1", &[]);
+    assert_eq!(a_member.code, Some(1));
+    assert!(a_member.stderr.contains("list the clusters"), "{}", a_member.stderr);
+    assert!(a_member.stderr.contains("hint: is the context that of a control plane?"), "{}", a_member.stderr);
+}
+
+#[test]
+fn where_nobody_answers_the_error_says_what_to_do() {
+    let home = tempfile::tempdir().expect("there is room for a temporary directory");
+    let nowhere = run(home.path(), "status", &[]);
+    assert_eq!(nowhere.code, Some(1));
+    assert_eq!(
+        nowhere.stderr,
+        "error: find a control plane: no kubeconfig names one\n\
+         hint: start `longshore up`, or name a kubeconfig with --kubeconfig or KUBECONFIG\n"
+    );
+    let config = "
+current-context: gone
+clusters: [{ name: gone, cluster: { server: 'https://127.0.0.1:1' } }]
+users: [{ name: gone, user: { token: t } }]
+contexts: [{ name: gone, context: { cluster: gone, user: gone } }]
+";
+    std::fs::write(home.path().join("config"), config).expect("the directory takes files");
+    let gone = run(home.path(), "status --kubeconfig config", &[]);
+    assert_eq!(gone.code, Some(1));
+    assert!(
+        gone.stderr.starts_with("error: reach the control plane of context \"gone\": "),
+        "{}",
+        gone.stderr
+    );
+    assert!(gone.stderr.contains("\nhint: is it running?"), "{}", gone.stderr);
+}
