@@ -3,6 +3,7 @@
 
 use anyhow::{Context as _, Result, anyhow};
 use controllers::rest::{Collection, Rest};
+use decide::TemplateKey;
 use futures::future::join_all;
 use serde::Deserialize;
 
@@ -172,6 +173,23 @@ fn naming(word: &str) -> anyhow::Error {
     anyhow::Error::new(Hint(hint)).context(format!("{word:?} does not name an object"))
 }
 
+impl Target {
+    /// It as a template.
+    pub fn template(&self) -> TemplateKey {
+        TemplateKey {
+            api_version: self.kind.api_version.clone(),
+            kind: self.kind.kind.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+
+    /// It as kubectl prints it: `deployment.apps/nginx`.
+    pub fn printed(&self) -> String {
+        format!("{}/{}", self.kind.printed(), self.name)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,21 +235,25 @@ mod tests {
         let check = |words: &[&str], expected: &str| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             let found = kinds().targets(&words, "team");
-            let found = found.map(|targets| {
-                targets
-                    .iter()
-                    .map(|one| format!("{} {}/{}", one.kind.kind, one.namespace, one.name))
-                    .collect::<Vec<_>>()
-            });
+            let found =
+                found.map(|targets| targets.iter().map(|one| one.template().to_string()).collect::<Vec<_>>());
             assert_eq!(found.map_or_else(|error| error.to_string(), |all| all.join(", ")), expected);
         };
         check(&["deploy/nginx"], "Deployment team/nginx");
         check(&["deploy", "nginx"], "Deployment team/nginx");
         check(&["deploy", "a", "b"], "Deployment team/a, Deployment team/b");
-        check(&["deploy/a", "ns/b"], "Deployment team/a, Namespace /b");
+        check(&["deploy/a", "ns/b"], "Deployment team/a, Namespace b");
         check(&["deploy"], "\"deploy\" does not name an object");
         check(&["deploy/a", "b"], "\"b\" does not name an object");
         check(&["deploy", "ns/b"], "\"deploy\" does not name an object");
         check(&["deploy/"], "deployments has to be named, as in deployments/NAME");
+    }
+
+    #[test]
+    fn objects_are_printed_as_kubectl_prints_them() {
+        let words = ["deploy/nginx".to_owned(), "ns/team".to_owned()];
+        let targets = kinds().targets(&words, "team").expect("both exist");
+        let printed: Vec<String> = targets.iter().map(Target::printed).collect();
+        assert_eq!(printed, ["deployment.apps/nginx", "namespace/team"]);
     }
 }

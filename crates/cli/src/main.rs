@@ -21,6 +21,7 @@ mod status;
 mod test;
 mod text;
 mod up;
+mod why;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -47,6 +48,8 @@ enum Command {
     Get(get::Arguments),
     /// Show the whole system at a glance.
     Status(status::Arguments),
+    /// Explain why a template is where it is, from its policy to its members.
+    Why(why::Arguments),
 }
 
 impl Command {
@@ -56,7 +59,7 @@ impl Command {
             // Controllers complain of the failures that scenarios make.
             Command::Test(_) | Command::Demo(_) => "error",
             // A client that cannot go on says so itself.
-            Command::Get(_) | Command::Status(_) => "off",
+            Command::Get(_) | Command::Status(_) | Command::Why(_) => "off",
             Command::Up(_) | Command::Kubeconfig(_) => "warn",
         }
     }
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Get(arguments) => asking(get::run(&arguments)),
         Command::Status(arguments) => asking(status::run(&arguments)),
+        Command::Why(arguments) => asking(why::run(&arguments)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

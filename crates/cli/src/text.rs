@@ -15,6 +15,12 @@ const GAP: &str = "   ";
 pub struct Paint(bool);
 
 impl Paint {
+    /// Without.
+    #[cfg(test)]
+    pub fn none() -> Self {
+        Self(false)
+    }
+
     /// With colour if stdout is a terminal and nobody asked for none.
     pub fn of_stdout() -> Self {
         Self(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none())

@@ -149,7 +149,12 @@ fn contested(owner: &Arc<Policy>, template: &Template, candidates: &Ranked, gate
 
 /// P1, P2 and P4. It asks for the priorities as they are now, so when the owner's priority falls from A to
 /// B everybody above B has a chance, A itself included (P3).
-fn may_take(policy: &Policy, owner: &Policy, template: &Template, gates: &Gates) -> Result<(), Blocked> {
+pub(crate) fn may_take(
+    policy: &Policy,
+    owner: &Policy,
+    template: &Template,
+    gates: &Gates,
+) -> Result<(), Blocked> {
     if policy.spec.preemption() != api::propagation::Preemption::Always {
         return Err(Blocked::Never);
     }

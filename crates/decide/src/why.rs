@@ -4,17 +4,30 @@
 use std::fmt;
 
 use api::annotations::APPLIED_PLACEMENT;
+use api::records::Pin;
 use api::{Binding, Scope};
 use serde::Serialize;
 
-use crate::activation::Activation;
+use crate::activation::{Activation, HoldWhy};
 use crate::binding::{Refusal, is_held};
-use crate::claim::{ClaimWhy, leaves_out, matched};
+use crate::claim::{Claim, ClaimWhy, leaves_out, matched};
 use crate::placement::{Placement, placement};
 use crate::policy::{Policy, PolicyKey};
+use crate::propagation::Propagation;
 use crate::selector::specificity;
-use crate::template::{Template, TemplateKey};
+use crate::template::{BindingKey, Template, TemplateKey};
+use crate::works::Frozen;
 use crate::world::{Answers, World};
+
+mod advice;
+mod clusters;
+mod holds;
+mod rivals;
+
+pub use advice::{Step, steps};
+pub use clusters::{ClusterWhy, Verdict};
+pub use holds::{Hold, Holder};
+pub use rivals::{Lost, Rival};
 
 /// Everything there is to say about one template.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,21 +35,105 @@ use crate::world::{Answers, World};
 pub struct Why {
     /// The template.
     pub template: TemplateKey,
-    /// Who owns it, and who else could.
+    /// Who owns it; none if nobody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<PolicyKey>,
+    /// Why, and everybody who matches.
     pub claim: ClaimWhy,
+    /// Who else matches, and why each lost.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rivals: Vec<Rival>,
+    /// From whom the owner took it by preemption.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_from: Option<Origin>,
     /// Policies that speak of its kind and do not match, and why not.
     pub bystanders: Vec<Bystander>,
     /// Whether its binding follows, and why.
     pub activation: Activation,
+    /// What its binding was made from; none if there is no binding, or nobody noted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_effect: Option<InEffect>,
+    /// It is on the waiting list of static policies (S3).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub waits_for_policy: bool,
+    /// Why nothing newer of it reaches the members (R2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<Frozen>,
     /// Why it has no binding of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
+    /// Bindings that take it along.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub required_by: Vec<BindingKey>,
     /// Where it would be placed if that were decided now, with every cluster that was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
+    /// What a change of the template would lead to, if policies wait for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<Next>,
+    /// Every cluster and its part in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<ClusterWhy>,
+    /// Who holds it back, and where.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<Hold>,
     /// Chosen clusters to which nothing is written now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suspended: Vec<String>,
+}
+
+/// What comes after what is now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Next {
+    /// Who owns it then.
+    pub policy: PolicyKey,
+    /// Where it runs then.
+    pub placement: Placement,
+}
+
+/// What a binding was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InEffect {
+    /// The policy.
+    pub policy: Origin,
+    /// Its generation then; 0 for a binding that Karmada made.
+    pub generation: i64,
+    /// The owner's generation now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest: Option<i64>,
+    /// The template was changed since.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub template_changed: bool,
+}
+
+/// A policy that a record names by its uid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// The uid.
+    pub uid: String,
+    /// Its name, if it still exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyKey>,
+}
+
+impl Why {
+    /// True when the binding was made from the owner and the template as they are now: nothing waits.
+    pub fn is_up_to_date(&self) -> bool {
+        let is_newest = |effect: &InEffect| {
+            effect.policy.policy == self.owner
+                && Some(effect.generation) == effect.newest
+                && !effect.template_changed
+        };
+        self.owner.is_some() && self.in_effect.as_ref().is_some_and(is_newest)
+    }
+}
+
+impl Origin {
+    fn of(world: &World, uid: &str) -> Self {
+        let found = world.policies.iter().find(|policy| policy.uid == uid);
+        Self { uid: uid.to_owned(), policy: found.map(|policy| policy.key.clone()) }
+    }
 }
 
 /// A policy of the same kind that does not match.
@@ -71,19 +168,87 @@ pub fn why(world: &World, key: &TemplateKey, answers: Answers<'_>) -> Option<Why
     let template = world.templates.get(key)?;
     let decided = world.look(key, answers)?;
     let binding = world.bindings.get(&key.binding()).filter(|_| decided.refusal.is_none());
+    let binding = binding.map(AsRef::as_ref);
     let bystanders = world.policies.iter().filter_map(|policy| bystander(policy, template)).collect();
     let targets =
         binding.iter().flat_map(|binding| binding.spec.clusters.iter().map(move |target| (binding, target)));
     let suspended = targets.filter(|(binding, target)| is_held(binding, &target.name));
-    Some(Why {
+    let placed = binding.map(|binding| anew(binding, world));
+    let clusters = binding.zip(placed.as_ref());
+    let mut why = Why {
         template: key.clone(),
+        owner: decided.claim.policy().map(|owner| owner.key.clone()),
+        rivals: rivals::rivals(world, template, &decided.claim),
+        taken_from: taken_from(world, template, &decided.claim),
         bystanders,
+        in_effect: binding.and_then(|binding| in_effect(world, template, binding, &decided.claim)),
+        waits_for_policy: template.is_waiting(),
+        frozen: binding.and_then(|binding| clusters::frozen(world, template, binding)),
+        required_by: binding.map(required_by).unwrap_or_default(),
         suspended: suspended.map(|(_, target)| target.name.clone()).collect(),
-        placement: binding.map(|binding| anew(binding, world)),
+        next: ahead(world, template, &decided, answers).and_then(|then| next(world, then)),
+        clusters: clusters
+            .map(|(binding, placed)| clusters::clusters(world, template, binding, placed))
+            .unwrap_or_default(),
+        holds: binding
+            .map(|binding| holds::holds(world, template, binding, &decided.claim))
+            .unwrap_or_default(),
+        placement: placed,
         claim: decided.claim.why().clone(),
         activation: decided.activation,
         refusal: decided.refusal,
+    };
+    if why.is_up_to_date() {
+        why.next = None;
+    }
+    Some(why)
+}
+
+fn next(world: &World, then: Propagation) -> Option<Next> {
+    let policy = then.claim.policy()?.key.clone();
+    then.binding.map(|binding| Next { policy, placement: anew(&binding, world) })
+}
+
+fn taken_from(world: &World, template: &Template, claim: &Claim) -> Option<Origin> {
+    let record = template.claim_record()?;
+    let owner = claim.policy().filter(|owner| owner.uid == record.policy.uid);
+    owner.filter(|_| !record.taken_from.is_empty()).map(|_| Origin::of(world, &record.taken_from))
+}
+
+fn in_effect(world: &World, template: &Template, binding: &Binding, claim: &Claim) -> Option<InEffect> {
+    let pin = Pin::read(&binding.metadata).filter(|pin| !pin.policy.uid.is_empty())?;
+    Some(InEffect {
+        policy: Origin::of(world, &pin.policy.uid),
+        generation: pin.policy.generation,
+        newest: claim.policy().map(|owner| owner.generation),
+        template_changed: pin.template != template.digest,
     })
+}
+
+fn required_by(binding: &Binding) -> Vec<BindingKey> {
+    let key = |one: &api::binding::BindingSnapshot| BindingKey {
+        namespace: one.namespace.clone(),
+        name: one.name.clone(),
+    };
+    binding.spec.required_by.iter().map(key).collect()
+}
+
+/// What a change of the template would lead to, if its policies wait for one.
+fn ahead(
+    world: &World,
+    template: &Template,
+    decided: &Propagation,
+    answers: Answers<'_>,
+) -> Option<Propagation> {
+    let Activation::Hold(HoldWhy::Lazy { .. } | HoldWhy::Static { .. } | HoldWhy::Unclaimed) =
+        decided.activation
+    else {
+        return None;
+    };
+    // No digest is like this one, so to the decisions its user has changed it.
+    let changed = Template { digest: "changed".to_owned(), ..template.clone() };
+    let binding = world.bindings.get(&template.key.binding()).map(AsRef::as_ref);
+    Some(world.look_at(&changed, binding, answers)).filter(|next| next.claim.policy().is_some())
 }
 
 /// A scheduler that sees nothing to do gives no reasons, so it is asked as if it had never been.
@@ -144,14 +309,28 @@ impl fmt::Display for Why {
 
 impl fmt::Display for Bystander {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let because = match self.because {
+        write!(formatter, "{} {}", self.policy, self.because)
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
             Mismatch::ApiVersion => "selects the kind in another group or version",
             Mismatch::Namespace => "selects other namespaces",
             Mismatch::Name => "selects another name",
             Mismatch::Labels => "selects other labels",
             Mismatch::Excluded => "leaves it out by an exclusion",
             Mismatch::Deleting => "is being deleted",
-        };
-        write!(formatter, "{} {because}", self.policy)
+        })
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.policy {
+            Some(policy) => write!(formatter, "{policy}"),
+            None => write!(formatter, "a policy that is gone (uid {})", self.uid),
+        }
     }
 }

@@ -3,3 +3,4 @@
 mod connection;
 mod get;
 mod terminal;
+mod why;

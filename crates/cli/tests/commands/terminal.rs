@@ -109,3 +109,30 @@ pub fn run(home: &Path, line: &str, variables: &[(&str, &str)]) -> Said {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Said { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
+
+/// A policy that sends Deployments to these clusters.
+pub fn policy(name: &str, clusters: &[&str]) -> serde_json::Value {
+    serde_json::json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+        "metadata": { "name": name, "namespace": "default" },
+        "spec": {
+            "resourceSelectors": [{ "apiVersion": "apps/v1", "kind": "Deployment" }],
+            "placement": { "clusterAffinity": { "clusterNames": clusters } },
+        },
+    })
+}
+
+/// A Deployment of so many replicas.
+pub fn deployment(name: &str, replicas: i32) -> serde_json::Value {
+    let labels = serde_json::json!({ "app": name });
+    let containers = serde_json::json!([{ "name": name, "image": name }]);
+    serde_json::json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": { "name": name, "namespace": "default", "labels": labels },
+        "spec": {
+            "replicas": replicas,
+            "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": { "containers": containers } },
+        },
+    })
+}

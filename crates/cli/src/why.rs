@@ -1,0 +1,129 @@
+//! `longshore why`: the chain from a template to its members in one screen. Reads the control plane once and asks
+//! `decide`; what it prints are the reasons of the decisions themselves.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use api::{Work, labels};
+use controllers::rest::{Collection, Rest};
+use controllers::snapshot::snapshot;
+use decide::why::{Step, Why, steps, why};
+use decide::world::Answers;
+use decide::{TemplateKey, World};
+use serde::{Deserialize, Serialize};
+
+use crate::Hint;
+use crate::connection::Connection;
+use crate::kinds::{Kinds, Target};
+use crate::output::{self, Format};
+use crate::text::Paint;
+use crate::why::delivery::Delivery;
+
+mod delivery;
+mod shown;
+#[cfg(test)]
+mod tests;
+
+/// Arguments of `longshore why`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The template: KIND/NAME or KIND NAME
+    #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
+    what: Vec<String>,
+    /// Only this cluster, and what would have to be done to get it there
+    #[arg(long, short = 'C', value_name = "NAME")]
+    cluster: Option<String>,
+    /// How to print
+    #[arg(long, short, value_name = "FORMAT")]
+    output: Option<Format>,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Everything there is to say.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Story {
+    #[serde(flatten)]
+    why: Why,
+    /// What became of it in each member, by cluster.
+    members: BTreeMap<String, Delivery>,
+    /// What would have to be done, if somebody asks for one cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    onto: Option<Onto>,
+}
+
+/// The way onto one cluster.
+#[derive(Serialize)]
+struct Onto {
+    cluster: String,
+    steps: Vec<Step>,
+}
+
+/// Prints why a template is where it is.
+pub async fn run(arguments: &Arguments) -> Result<()> {
+    let control = arguments.connection.open().await?;
+    let target = template(&Kinds::of(&control.rest).await?, &arguments.what, &control.namespace)?;
+    let gates = control.switches().await?.gates;
+    let world = snapshot(&control.rest, gates, jiff::Timestamp::now()).await?.world;
+    let key = target.template();
+    let works = works(&control.rest, &world, &key).await?;
+    let story = story(&world, &key, arguments.cluster.as_deref(), &works).ok_or_else(|| missing(&target))?;
+    match arguments.output {
+        Some(format) => format.print(&story),
+        None => output::print(&shown::shown(&story, Paint::of_stdout())),
+    }
+}
+
+fn story(world: &World, key: &TemplateKey, cluster: Option<&str>, works: &[Work]) -> Option<Story> {
+    let why = why(world, key, Answers::BRAIN)?;
+    let onto = cluster.map(|cluster| Onto {
+        cluster: cluster.to_owned(),
+        steps: steps(world, key, cluster, Answers::BRAIN).unwrap_or_default(),
+    });
+    Some(Story { why, members: delivery::deliveries(works), onto })
+}
+
+/// The one template that the words name.
+fn template(kinds: &Kinds, words: &[String], namespace: &str) -> Result<Target> {
+    let mut targets = kinds.targets(words, namespace)?;
+    if targets.len() != 1 {
+        return Err(
+            anyhow::Error::new(Hint("ask about one object at a time".to_owned())).context("too many objects")
+        );
+    }
+    let target = targets.remove(0);
+    if target.kind.group().ends_with(".karmada.io") {
+        let hint = "name a Deployment or another object that policies propagate".to_owned();
+        return Err(anyhow::Error::new(Hint(hint)).context(format!("{} is no template", target.printed())));
+    }
+    Ok(target)
+}
+
+fn missing(target: &Target) -> anyhow::Error {
+    let hint = match target.namespace.as_str() {
+        "" => "is the name right?".to_owned(),
+        namespace => format!("it was looked for in namespace {namespace}; name another with -n"),
+    };
+    let context = format!("{} {:?} not found among what can be propagated", target.kind.plural, target.name);
+    anyhow::Error::new(Hint(hint)).context(context)
+}
+
+#[derive(Deserialize)]
+struct List {
+    items: Vec<Work>,
+}
+
+/// The Works of a template's binding; their manifests are of no interest here and may hold secrets.
+async fn works(control: &Rest, world: &World, key: &TemplateKey) -> Result<Vec<Work>> {
+    let Some(binding) = world.bindings.get(&key.binding()) else { return Ok(Vec::new()) };
+    let label = match key.namespace.as_str() {
+        "" => labels::CLUSTER_RESOURCE_BINDING_PERMANENT_ID,
+        _ => labels::RESOURCE_BINDING_PERMANENT_ID,
+    };
+    let Some(id) = binding.metadata.labels.get(label) else { return Ok(Vec::new()) };
+    let path = format!("{}?labelSelector={label}%3D{id}", Collection::of(&api::kinds::WORK, ""));
+    let mut list: List = control.fetch(&path).await.context("list the Works")?;
+    list.items.iter_mut().for_each(|work| work.spec.workload.manifests.clear());
+    Ok(list.items)
+}

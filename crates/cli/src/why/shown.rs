@@ -1,0 +1,228 @@
+//! The story of a template as text: who owns it, what is in effect, what waits, where it runs. One screen, 80
+//! columns, readable without colour.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use decide::PolicyKey;
+use decide::activation::{Activation, FollowWhy, HoldWhy};
+use decide::claim::ClaimReason;
+use decide::placement::Placement;
+use decide::why::{ClusterWhy, InEffect, Verdict, Why};
+
+use crate::text::{Paint, wrapped};
+use crate::why::{Onto, Story};
+
+/// How wide the column of labels is.
+const LABEL: usize = 12;
+/// How many policies that do not match are named.
+const BYSTANDERS_MAX: usize = 8;
+/// How many clusters of one verdict are named.
+const NAMES_MAX: usize = 5;
+
+/// The whole story.
+pub fn shown(story: &Story, paint: Paint) -> String {
+    let why = &story.why;
+    let mut text = format!("{}\n\n", paint.strong(&why.template.to_string()));
+    owner(&mut text, why);
+    in_effect(&mut text, why, paint);
+    for hold in &why.holds {
+        let _ = writeln!(text, "{}", paint.yellow(&line("Suspended", &format!("{hold}"))));
+    }
+    clusters(&mut text, story);
+    if let Some(onto) = &story.onto {
+        steps(&mut text, why, onto);
+    }
+    text
+}
+
+fn line(label: &str, said: &str) -> String {
+    wrapped(&format!("{label:<LABEL$}"), said)
+}
+
+fn owner(text: &mut String, why: &Why) {
+    let claim = match &why.claim.reason {
+        // Who ranks higher is told with the others.
+        ClaimReason::Kept { policy, .. } => format!("{policy} claims it and still matches"),
+        _ => why.claim.to_string(),
+    };
+    let _ = writeln!(text, "{}", line("Policy", &sentence(&claim)));
+    if let Some(from) = &why.taken_from {
+        let _ = writeln!(text, "{}", line("", &format!("It was taken from {from} by preemption.")));
+    }
+    for rival in &why.rivals {
+        let _ = writeln!(text, "{}", line("  lost", &format!("{}: {}", rival.policy, rival.because)));
+    }
+    for bystander in why.bystanders.iter().take(BYSTANDERS_MAX) {
+        let _ = writeln!(text, "{}", line("  no match", &bystander.to_string()));
+    }
+    if let Some(more) = why.bystanders.len().checked_sub(BYSTANDERS_MAX).filter(|more| *more > 0) {
+        let _ = writeln!(text, "{}", line("", &format!("and {more} more (-o yaml names them)")));
+    }
+}
+
+fn in_effect(text: &mut String, why: &Why, paint: Paint) {
+    if let Some(effect) = &why.in_effect {
+        let _ = writeln!(text, "{}", line("In effect", &effective(effect, why.owner.as_ref())));
+    }
+    let waits = match &why.activation {
+        Activation::Hold(HoldWhy::Unclaimed) if why.in_effect.is_none() || why.waits_for_policy => None,
+        Activation::Hold(HoldWhy::Lazy { .. } | HoldWhy::Static { .. }) if why.is_up_to_date() => None,
+        Activation::Hold(hold) => Some(hold.to_string()),
+        Activation::Adopt => Some(Activation::Adopt.to_string()),
+        Activation::Follow(FollowWhy::Immediate) => None,
+        Activation::Follow(follow) => Some(follow.to_string()),
+    };
+    if let Some(waits) = waits {
+        let label = if matches!(why.activation, Activation::Hold(_)) { "Waits" } else { "Acts" };
+        let _ = writeln!(text, "{}", paint.yellow(&line(label, &sentence(&waits))));
+    }
+    if let Some(next) = &why.next {
+        let by = if why.owner.as_ref() == Some(&next.policy) {
+            String::new()
+        } else {
+            format!(", by {}", next.policy)
+        };
+        let _ = writeln!(text, "{}", line("", &format!("Then{by}: {}", placed(&next.placement))));
+    }
+    if why.waits_for_policy {
+        let said = "It was changed while no policy matched: the next one that does acts at once (S3).";
+        let _ = writeln!(text, "{}", paint.yellow(&line("Waits", said)));
+    }
+    if let Some(frozen) = &why.frozen {
+        let said = format!("What members have stays as it is, because {frozen}.");
+        let _ = writeln!(text, "{}", paint.yellow(&line("Frozen", &said)));
+    }
+    if let Some(refusal) = &why.refusal {
+        let _ = writeln!(text, "{}", paint.red(&line("Refused", &sentence(&refusal.to_string()))));
+    }
+    if !why.required_by.is_empty() {
+        let names: Vec<&str> = why.required_by.iter().map(|binding| binding.name.as_str()).collect();
+        let _ = writeln!(text, "{}", line("Needed by", &format!("binding {}", names.join(", "))));
+    }
+}
+
+/// Which generation of which policy the binding repeats, and whether there is a newer one.
+fn effective(effect: &InEffect, owner: Option<&PolicyKey>) -> String {
+    let policy = &effect.policy;
+    let generation = match effect.generation {
+        0 => format!("what Karmada made of {policy}"),
+        generation => format!("generation {generation} of {policy}"),
+    };
+    let newest = match effect.newest {
+        Some(newest) if policy.policy.as_ref() == owner && newest == effect.generation => {
+            ", the newest".to_owned()
+        }
+        Some(newest) if policy.policy.as_ref() == owner => format!("; the newest is {newest}"),
+        Some(newest) => owner.map(|owner| format!("; {owner} is at generation {newest}")).unwrap_or_default(),
+        None => String::new(),
+    };
+    let template = if effect.template_changed { "; the template was changed since" } else { "" };
+    format!("{generation}{newest}{template}")
+}
+
+/// Where a placement puts it, in one sentence.
+fn placed(placement: &Placement) -> String {
+    match placement {
+        Placement::Scheduled(schedule) if schedule.affinity_name.is_empty() => {
+            format!("{}.", schedule.division)
+        }
+        Placement::Scheduled(schedule) => {
+            format!("{}, by the affinity group {}.", schedule.division, schedule.affinity_name)
+        }
+        Placement::Nowhere { failure, .. } => format!("nowhere: {failure}"),
+        Placement::Kept { failure, .. } => format!("as before: {failure}"),
+        Placement::Skipped(_) | Placement::Unchanged => placement.to_string(),
+    }
+}
+
+fn clusters(text: &mut String, story: &Story) {
+    let why = &story.why;
+    let Some(placement) = &why.placement else {
+        let said = "none: it has no binding, so nothing is propagated.";
+        let _ = writeln!(text, "{}", line("Clusters", said));
+        return;
+    };
+    let _ = writeln!(text, "{}", line("Clusters", &sentence(&placed(placement))));
+    let is_meant = |name: &str| story.onto.as_ref().is_none_or(|onto| onto.cluster == name);
+    let shown: Vec<&ClusterWhy> = why.clusters.iter().filter(|part| is_meant(&part.name)).collect();
+    // Those of one verdict stand in one line, so that hundreds of clusters still fit on a screen.
+    let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for part in shown {
+        let said = described(story, part);
+        let is_chosen = matches!(part.verdict, Verdict::Chosen { .. } | Verdict::Missing);
+        let place = *places.entry(said.clone()).or_insert(alike.len());
+        match alike.get_mut(place).filter(|_| !is_chosen) {
+            Some((_, names)) => names.push(&part.name),
+            None => alike.push((said, vec![&part.name])),
+        }
+    }
+    let gone = story.members.iter().filter(|(name, _)| !why.clusters.iter().any(|part| part.name == **name));
+    for (name, delivery) in gone.filter(|(name, _)| is_meant(name)) {
+        alike.push((format!("no longer known; {delivery}"), vec![name]));
+    }
+    for (said, names) in alike {
+        let more = names.len().saturating_sub(NAMES_MAX);
+        let mut label = names[..names.len() - more].join(", ");
+        if more > 0 {
+            let _ = write!(label, " and {more} more");
+        }
+        let _ = match label.len() > LABEL - 3 {
+            true => writeln!(text, "  {label}\n{}", line("", &said)),
+            false => writeln!(text, "{}", line(&format!("  {label}"), &said)),
+        };
+    }
+}
+
+/// Verdict, overrides, brake, and what the member says.
+fn described(story: &Story, part: &ClusterWhy) -> String {
+    let mut said = part.verdict.to_string();
+    if !part.overrides.is_empty() {
+        let names: Vec<String> = part.overrides.iter().map(override_name).collect();
+        let _ = write!(said, "; changed by {}", names.join(", "));
+    }
+    if let Some(failed) = &part.failed_override {
+        let _ = write!(said, "; gets nothing new: {failed}");
+    }
+    if part.suspended {
+        said.push_str("; suspended");
+    }
+    if let Some(delivery) = story.members.get(&part.name) {
+        let _ = write!(said, "; {delivery}");
+    }
+    said
+}
+
+fn override_name(PolicyKey { namespace, name }: &PolicyKey) -> String {
+    match namespace.as_str() {
+        "" => format!("ClusterOverridePolicy {name}"),
+        namespace => format!("OverridePolicy {namespace}/{name}"),
+    }
+}
+
+fn steps(text: &mut String, why: &Why, onto: &Onto) {
+    let Onto { cluster, steps } = onto;
+    let is_chosen =
+        |part: &ClusterWhy| part.name == *cluster && matches!(part.verdict, Verdict::Chosen { .. });
+    if steps.is_empty() {
+        let said = match why.clusters.iter().any(is_chosen) {
+            true => format!("Nothing keeps it from {cluster}."),
+            false => format!("Nothing keeps it from {cluster}: it is on its way."),
+        };
+        let _ = writeln!(text, "\n{said}");
+        return;
+    }
+    let _ = writeln!(text, "\nTo get it onto {cluster} you would have to");
+    for (index, step) in steps.iter().enumerate() {
+        let _ = writeln!(text, "{}", wrapped(&format!("  {}. ", index + 1), &step.to_string()));
+    }
+}
+
+/// The same with a capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    let stop = if text.ends_with('.') { "" } else { "." };
+    format!("{first}{}{stop}", letters.as_str())
+}

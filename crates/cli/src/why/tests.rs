@@ -1,0 +1,650 @@
+//! Each kind of answer, as it is printed into a pipe of 80 columns.
+
+use std::sync::Arc;
+
+use api::Work;
+use decide::world::{Answers, Change};
+use decide::{Gates, TemplateKey, World};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::{shown, story};
+use crate::text::Paint;
+
+/// A control plane on paper: what is written is settled at once, as the controllers would.
+#[derive(Default)]
+struct Stage {
+    world: World,
+    writes: u64,
+}
+
+impl Stage {
+    /// Clusters member1 to member3, all of which have the usual kinds.
+    fn new() -> Self {
+        let mut stage = Self::default();
+        for name in ["member1", "member2", "member3"] {
+            stage.cluster(name, json!([]));
+        }
+        stage
+    }
+
+    fn cluster(&mut self, name: &str, taints: Value) {
+        let kinds = json!([{ "name": "deployments", "kind": "Deployment" }]);
+        self.put(json!({
+            "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster",
+            "metadata": { "name": name },
+            "spec": { "syncMode": "Push", "taints": taints },
+            "status": { "apiEnablements": [{ "groupVersion": "apps/v1", "resources": kinds }] },
+        }));
+    }
+
+    /// Writes an object with what a server adds: uid, generation and stamps.
+    fn put(&mut self, mut object: Value) {
+        self.writes += 1;
+        let metadata = &mut object["metadata"];
+        metadata["uid"] = json!(format!("uid-of-{}", metadata["name"].as_str().unwrap_or_default()));
+        metadata["resourceVersion"] = json!(self.writes.to_string());
+        let second = |number: u64| json!(format!("2026-01-01T00:{:02}:{:02}Z", number / 60, number % 60));
+        if metadata["creationTimestamp"].is_null() {
+            metadata["creationTimestamp"] = second(self.writes);
+        }
+        if metadata["generation"].is_null() {
+            metadata["generation"] = json!(1);
+        }
+        self.world.apply(&Change::Put(Arc::new(object))).expect("it makes sense");
+        self.world.settle_all(Answers::BRAIN);
+    }
+
+    fn policy(&mut self, name: &str, spec: Value) {
+        self.policy_of_generation(name, 1, spec);
+    }
+
+    fn policy_of_generation(&mut self, name: &str, generation: i64, mut spec: Value) {
+        if spec["resourceSelectors"].is_null() {
+            spec["resourceSelectors"] =
+                json!([{ "apiVersion": "apps/v1", "kind": "Deployment", "name": "nginx" }]);
+        }
+        if spec["placement"].is_null() {
+            spec["placement"] = on(&["member1"]);
+        }
+        // A second edit does not change since when it selects what it selects.
+        self.put(json!({
+            "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+            "metadata": { "name": name, "namespace": "default", "generation": generation },
+            "spec": spec,
+        }));
+    }
+
+    fn nginx(&mut self, replicas: i32) {
+        let key = nginx();
+        let marks = self.world.templates.get(&key).map(|template| template.annotations.clone());
+        let labels = self.world.templates.get(&key).map(|template| template.labels.clone());
+        let mut labels = labels.unwrap_or_default();
+        labels.insert("app".to_owned(), "nginx".to_owned());
+        self.put(json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": { "name": "nginx", "namespace": "default", "labels": labels, "annotations": marks.unwrap_or_default() },
+            "spec": { "replicas": replicas, "template": { "spec": { "containers": [{ "name": "nginx", "image": "nginx" }] } } },
+        }));
+    }
+
+    fn delete(&mut self, kind: &str, name: &str) {
+        let change = Change::Delete {
+            api_version: "policy.karmada.io/v1alpha1".to_owned(),
+            kind: kind.to_owned(),
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+        };
+        self.world.apply(&change).expect("it makes sense");
+        self.world.settle_all(Answers::BRAIN);
+    }
+
+    #[track_caller]
+    fn check(&self, expected: &Expect) {
+        self.check_onto(None, &[], expected);
+    }
+
+    #[track_caller]
+    fn check_onto(&self, cluster: Option<&str>, works: &[Work], expected: &Expect) {
+        let story = story(&self.world, &nginx(), cluster, works).expect("the template is there");
+        let text = shown::shown(&story, Paint::none());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "too wide:\n{text}");
+        expected.assert_eq(&text);
+    }
+}
+
+fn nginx() -> TemplateKey {
+    TemplateKey {
+        api_version: "apps/v1".to_owned(),
+        kind: "Deployment".to_owned(),
+        namespace: "default".to_owned(),
+        name: "nginx".to_owned(),
+    }
+}
+
+fn on(clusters: &[&str]) -> Value {
+    json!({ "clusterAffinity": { "clusterNames": clusters } })
+}
+
+fn all() -> Value {
+    json!([{ "apiVersion": "apps/v1", "kind": "Deployment" }])
+}
+
+#[test]
+fn won_by_priority() {
+    let mut stage = Stage::new();
+    stage.policy("a-low", json!({ "priority": 2 }));
+    stage.policy("high", json!({ "priority": 5 }));
+    stage.nginx(2);
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/high claims it and still matches.
+          lost      PropagationPolicy default/a-low: its priority 2 is lower than 5
+        In effect   generation 1 of PropagationPolicy default/high, the newest
+        Clusters    2 replicas in full to each cluster: member1 2.
+          member1   chosen, 2 replicas
+          member2, member3
+                    not chosen: the placement does not select it
+    "#]]);
+}
+
+#[test]
+fn won_by_specificity() {
+    let mut stage = Stage::new();
+    stage.policy("a-all", json!({ "resourceSelectors": all() }));
+    stage.policy("by-name", json!({}));
+    stage.nginx(2);
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/by-name claims it and still matches.
+          lost      PropagationPolicy default/a-all: it matches by kind, which is less
+                    exact than by name
+        In effect   generation 1 of PropagationPolicy default/by-name, the newest
+        Clusters    2 replicas in full to each cluster: member1 2.
+          member1   chosen, 2 replicas
+          member2, member3
+                    not chosen: the placement does not select it
+    "#]]);
+}
+
+#[test]
+fn won_by_alphabet() {
+    let mut stage = Stage::new();
+    stage.policy("a", json!({}));
+    stage.policy("b", json!({}));
+    stage.nginx(2);
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/a claims it and still matches.
+          lost      PropagationPolicy default/b: both match alike, and its name is later
+                    in the alphabet
+        In effect   generation 1 of PropagationPolicy default/a, the newest
+        Clusters    2 replicas in full to each cluster: member1 2.
+          member1   chosen, 2 replicas
+          member2, member3
+                    not chosen: the placement does not select it
+    "#]]);
+}
+
+#[test]
+fn preempted() {
+    let mut stage = Stage::new();
+    stage.policy("low", json!({ "priority": 1 }));
+    stage.nginx(2);
+    stage.policy("meek", json!({ "priority": 9 }));
+    stage.policy("bold", json!({ "priority": 5, "preemption": "Always", "placement": on(&["member2"]) }));
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/bold claims it and still matches.
+                    It was taken from PropagationPolicy default/low by preemption.
+          lost      PropagationPolicy default/meek: it ranks higher, but its preemption
+                    is Never
+          lost      PropagationPolicy default/low: its priority 1 is lower than 5
+        In effect   generation 1 of PropagationPolicy default/bold, the newest
+        Clusters    2 replicas in full to each cluster: member2 2.
+          member1, member3
+                    not chosen: the placement does not select it
+          member2   chosen, 2 replicas
+    "#]]);
+}
+
+#[test]
+fn lazy_pending() {
+    let mut stage = Stage::new();
+    let lazy = |clusters: &[&str]| json!({ "activationPreference": "Lazy", "placement": on(clusters) });
+    stage.policy("lazy", lazy(&["member1"]));
+    stage.nginx(2);
+    stage.policy_of_generation("lazy", 2, lazy(&["member1", "member2"]));
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/lazy claims it and still matches.
+        In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
+        Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
+                    until the template changes (L1); generation 1 holds until then.
+                    Then: 2 replicas in full to each cluster: member1 2, member2 2.
+        Clusters    2 replicas in full to each cluster: member1 2.
+          member1   chosen, 2 replicas
+          member2, member3
+                    not chosen: the placement does not select it
+    "#]]);
+    stage.check_onto(
+        Some("member2"),
+        &[],
+        &expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/lazy claims it and still matches.
+        In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
+        Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
+                    until the template changes (L1); generation 1 holds until then.
+                    Then: 2 replicas in full to each cluster: member1 2, member2 2.
+        Clusters    2 replicas in full to each cluster: member1 2.
+          member2   not chosen: the placement does not select it
+
+        To get it onto member2 you would have to
+          1. change the template or reconcile it, so that PropagationPolicy default/lazy
+             takes effect
+    "#]],
+    );
+    stage.check_onto(
+        Some("member3"),
+        &[],
+        &expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/lazy claims it and still matches.
+        In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
+        Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
+                    until the template changes (L1); generation 1 holds until then.
+                    Then: 2 replicas in full to each cluster: member1 2, member2 2.
+        Clusters    2 replicas in full to each cluster: member1 2.
+          member3   not chosen: the placement does not select it
+
+        To get it onto member3 you would have to
+          1. let the placement of PropagationPolicy default/lazy select the cluster
+          2. change the template or reconcile it, so that PropagationPolicy default/lazy
+             takes effect
+    "#]],
+    );
+    stage.nginx(3);
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/lazy claims it and still matches.
+        In effect   generation 2 of PropagationPolicy default/lazy, the newest
+        Clusters    3 replicas in full to each cluster: member1 3, member2 3.
+          member1   chosen, 3 replicas
+          member2   chosen, 3 replicas
+          member3   not chosen: the placement does not select it
+    "#]]);
+}
+
+#[test]
+fn lazy_pending_from_the_beginning() {
+    let mut stage = Stage::new();
+    stage.nginx(2);
+    stage.policy("lazy", json!({ "activationPreference": "Lazy" }));
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/lazy claims it and still matches.
+        Waits       PropagationPolicy default/lazy is lazy, so its generation 1 waits
+                    until the template changes (L1); nothing is propagated until then.
+                    Then: 2 replicas in full to each cluster: member1 2.
+        Clusters    none: it has no binding, so nothing is propagated.
+    "#]]);
+}
+
+#[test]
+fn static_pending() {
+    let mut stage = Stage::new();
+    stage.world.gates = Gates { static_policy: true, ..Gates::default() };
+    stage.policy("static", json!({}));
+    stage.nginx(2);
+    stage.policy("better", json!({ "priority": 5, "placement": on(&["member2"]) }));
+    stage.policy_of_generation("static", 2, json!({ "placement": on(&["member3"]) }));
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/static claims it and still matches.
+          lost      PropagationPolicy default/better: it ranks higher, but static
+                    policies choose anew only when the template changes (S2)
+        In effect   generation 1 of PropagationPolicy default/static; the newest is 2
+        Waits       Policies are static, so generation 2 of PropagationPolicy
+                    default/static waits until the template changes (S2); generation 1
+                    holds until then.
+                    Then, by PropagationPolicy default/better: 2 replicas in full to
+                    each cluster: member2 2.
+        Clusters    2 replicas in full to each cluster: member1 2.
+          member1   chosen, 2 replicas
+          member2, member3
+                    not chosen: the placement does not select it
+    "#]]);
+}
+
+#[test]
+fn static_waiting_for_a_policy() {
+    let mut stage = Stage::new();
+    stage.world.gates = Gates { static_policy: true, ..Gates::default() };
+    stage.policy("static", json!({}));
+    stage.nginx(2);
+    stage.delete("PropagationPolicy", "static");
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      Its policy let go of it and static policies wait until it changes
+                    (S4).
+        In effect   generation 1 of a policy that is gone (uid uid-of-static)
+        Waits       No policy claims the template, so what runs stays as it is (R2).
+        Clusters    Not scheduled, because no policy claims the binding, so it stays
+                    where it is.
+          member1   chosen, 2 replicas
+          member2, member3
+                    not chosen
+    "#]]);
+    stage.nginx(3);
+    stage.check_onto(
+        Some("member1"),
+        &[],
+        &expect![[r#"
+            Deployment default/nginx
+
+            Policy      No policy matches it.
+            In effect   generation 1 of a policy that is gone (uid uid-of-static); the
+                        template was changed since
+            Waits       It was changed while no policy matched: the next one that does acts
+                        at once (S3).
+            Frozen      What members have stays as it is, because the template was changed
+                        and no policy has taken the change over.
+            Clusters    Not scheduled, because no policy claims the binding, so it stays
+                        where it is.
+              member1   chosen, 2 replicas
+
+            To get it onto member1 you would have to
+              1. create a policy that selects it
+        "#]],
+    );
+}
+
+#[test]
+fn frozen() {
+    let mut stage = Stage::new();
+    stage.policy("gone", json!({}));
+    stage.nginx(2);
+    stage.delete("PropagationPolicy", "gone");
+    stage.nginx(5);
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      No policy matches it.
+        In effect   generation 1 of a policy that is gone (uid uid-of-gone); the
+                    template was changed since
+        Waits       No policy claims the template, so what runs stays as it is (R2).
+        Frozen      What members have stays as it is, because the template was changed
+                    and no policy has taken the change over.
+        Clusters    Not scheduled, because no policy claims the binding, so it stays
+                    where it is.
+          member1   chosen, 2 replicas
+          member2, member3
+                    not chosen
+    "#]]);
+}
+
+#[test]
+fn suspended_by_policy() {
+    let mut stage = Stage::new();
+    stage.policy("pp", json!({ "suspension": { "dispatching": true } }));
+    stage.nginx(2);
+    stage.check_onto(
+        Some("member1"),
+        &[],
+        &expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/pp claims it and still matches.
+        In effect   generation 1 of PropagationPolicy default/pp, the newest
+        Suspended   everywhere, by PropagationPolicy default/pp
+        Clusters    2 replicas in full to each cluster: member1 2.
+          member1   chosen, 2 replicas; suspended
+
+        To get it onto member1 you would have to
+          1. resume it: it is suspended everywhere, by PropagationPolicy default/pp
+    "#]],
+    );
+}
+
+#[test]
+fn suspended_by_rollout_policy() {
+    let mut stage = Stage::new();
+    stage.policy("pp", json!({ "placement": on(&["member1", "member2"]) }));
+    stage.nginx(2);
+    stage.put(json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "RolloutPolicy",
+        "metadata": { "name": "hold", "namespace": "default" },
+        "spec": {
+            "resourceSelectors": all(),
+            "suspension": { "dispatchingOnClusters": { "clusterNames": ["member2"] } },
+        },
+    }));
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/pp claims it and still matches.
+        In effect   generation 1 of PropagationPolicy default/pp, the newest
+        Suspended   in member2, by RolloutPolicy default/hold
+        Clusters    2 replicas in full to each cluster: member1 2, member2 2.
+          member1   chosen, 2 replicas
+          member2   chosen, 2 replicas; suspended
+          member3   not chosen: the placement does not select it
+    "#]]);
+}
+
+#[test]
+fn no_cluster_fits_because_of_a_taint() {
+    let mut stage = Stage::new();
+    let taint = json!([{ "key": "gpu", "value": "only", "effect": "NoSchedule" }]);
+    stage.cluster("member1", taint);
+    stage.policy("pp", json!({}));
+    stage.nginx(2);
+    stage.check_onto(
+        Some("member1"),
+        &[],
+        &expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/pp claims it and still matches.
+        In effect   generation 1 of PropagationPolicy default/pp, the newest
+        Clusters    Nowhere: 0/3 clusters are available: 1 cluster(s) had untolerated
+                    taint {gpu=only:NoSchedule}, 2 cluster(s) did not match the
+                    placement cluster affinity constraint.
+          member1   not chosen: its taint gpu=only:NoSchedule is not tolerated
+
+        To get it onto member1 you would have to
+          1. remove the taint gpu:NoSchedule from the cluster, or tolerate it in the
+             placement of PropagationPolicy default/pp
+    "#]],
+    );
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/pp claims it and still matches.
+        In effect   generation 1 of PropagationPolicy default/pp, the newest
+        Clusters    Nowhere: 0/3 clusters are available: 1 cluster(s) had untolerated
+                    taint {gpu=only:NoSchedule}, 2 cluster(s) did not match the
+                    placement cluster affinity constraint.
+          member1   not chosen: its taint gpu=only:NoSchedule is not tolerated
+          member2, member3
+                    not chosen: the placement does not select it
+    "#]]);
+}
+
+#[test]
+fn a_cluster_is_excluded() {
+    let mut stage = Stage::new();
+    stage.policy("pp", json!({ "placement": { "clusterAffinity": { "exclude": ["member2"] } } }));
+    stage.nginx(2);
+    stage.check_onto(
+        Some("member2"),
+        &[],
+        &expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/pp claims it and still matches.
+        In effect   generation 1 of PropagationPolicy default/pp, the newest
+        Clusters    2 replicas in full to each cluster: member1 2, member3 2.
+          member2   not chosen: the placement excludes it
+
+        To get it onto member2 you would have to
+          1. take it out of `exclude` in the placement of PropagationPolicy default/pp
+    "#]],
+    );
+}
+
+#[test]
+fn the_template_is_excluded() {
+    let mut stage = Stage::new();
+    let excluded = json!([{ "apiVersion": "apps/v1", "kind": "Deployment", "name": "nginx" }]);
+    stage.policy("pp", json!({ "resourceSelectors": all(), "excludeResourceSelectors": excluded }));
+    let other = json!([{ "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" }]);
+    stage.policy("web", json!({ "resourceSelectors": other }));
+    stage.nginx(2);
+    stage.check_onto(
+        Some("member1"),
+        &[],
+        &expect![[r#"
+        Deployment default/nginx
+
+        Policy      No policy matches it.
+          no match  PropagationPolicy default/pp leaves it out by an exclusion
+          no match  PropagationPolicy default/web selects another name
+        Clusters    none: it has no binding, so nothing is propagated.
+
+        To get it onto member1 you would have to
+          1. take it out of the exclusions of PropagationPolicy default/pp, which leaves
+             it out by an exclusion, or create a policy that selects it
+    "#]],
+    );
+}
+
+#[test]
+fn waiting_for_a_dependent_override() {
+    let mut stage = Stage::new();
+    stage.policy("pp", json!({ "dependentOverrides": ["limits", "images"] }));
+    stage.nginx(2);
+    stage.check_onto(
+        Some("member1"),
+        &[],
+        &expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/pp claims it and still matches.
+        Waits       PropagationPolicy default/pp waits for override policies that do not
+                    exist yet: limits, images.
+        Clusters    none: it has no binding, so nothing is propagated.
+
+        To get it onto member1 you would have to
+          1. create the override policies that its policy waits for: limits, images
+    "#]],
+    );
+}
+
+#[test]
+fn overrides_and_what_members_say() {
+    let mut stage = Stage::new();
+    stage.policy("pp", json!({ "placement": on(&["member1", "member2"]) }));
+    stage.nginx(2);
+    stage.put(json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "OverridePolicy",
+        "metadata": { "name": "images", "namespace": "default" },
+        "spec": { "overrideRules": [{
+            "targetCluster": { "clusterNames": ["member2"] },
+            "overriders": { "plaintext": [{ "path": "/spec/paused", "operator": "add", "value": true }] },
+        }] },
+    }));
+    let work = |cluster: &str, applied: &str, message: &str, health: &str| -> Work {
+        let metadata = json!({ "name": "nginx-1", "namespace": format!("karmada-es-{cluster}") });
+        let identifier =
+            json!({ "ordinal": 0, "version": "v1", "kind": "Deployment", "resource": "", "name": "nginx" });
+        let applied = json!({ "type": "Applied", "status": applied, "reason": "", "message": message });
+        let status = json!({
+            "conditions": [applied],
+            "manifestStatuses": [{ "identifier": identifier, "health": health }],
+        });
+        serde_json::from_value(json!({ "metadata": metadata, "spec": {}, "status": status })).expect("a Work")
+    };
+    let refused = "resource(kind=Deployment, default/nginx) already exists in the cluster and is not managed";
+    let works = [work("member1", "True", "", "Healthy"), work("member2", "False", refused, "Unknown")];
+    stage.check_onto(
+        None,
+        &works,
+        &expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/pp claims it and still matches.
+        In effect   generation 1 of PropagationPolicy default/pp, the newest
+        Clusters    2 replicas in full to each cluster: member1 2, member2 2.
+          member1   chosen, 2 replicas; applied, healthy
+          member2   chosen, 2 replicas; changed by OverridePolicy default/images; not
+                    applied (resource(kind=Deployment, default/nginx) already exists in
+                    the cluster and is not managed)
+          member3   not chosen: the placement does not select it
+    "#]],
+    );
+}
+
+#[test]
+fn hundreds_of_clusters_still_fit_on_a_screen() {
+    let mut stage = Stage::new();
+    for number in 4..300 {
+        stage.cluster(&format!("member{number}"), json!([]));
+    }
+    stage.policy("pp", json!({}));
+    stage.nginx(2);
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/pp claims it and still matches.
+        In effect   generation 1 of PropagationPolicy default/pp, the newest
+        Clusters    2 replicas in full to each cluster: member1 2.
+          member1   chosen, 2 replicas
+          member10, member100, member101, member102, member103 and 293 more
+                    not chosen: the placement does not select it
+    "#]]);
+}
+
+#[test]
+fn nobody_selects_it() {
+    let mut stage = Stage::new();
+    stage.nginx(2);
+    stage.check_onto(
+        Some("member9"),
+        &[],
+        &expect![[r#"
+        Deployment default/nginx
+
+        Policy      No policy matches it.
+        Clusters    none: it has no binding, so nothing is propagated.
+
+        To get it onto member9 you would have to
+          1. join the cluster: no Cluster has that name
+    "#]],
+    );
+    stage.check_onto(
+        Some("member1"),
+        &[],
+        &expect![[r#"
+        Deployment default/nginx
+
+        Policy      No policy matches it.
+        Clusters    none: it has no binding, so nothing is propagated.
+
+        To get it onto member1 you would have to
+          1. create a policy that selects it
+    "#]],
+    );
+}

@@ -1,0 +1,272 @@
+//! What would have to be done to get a template onto a cluster, step by step. Follows from the same answers as
+//! everything else; does nothing.
+
+use std::fmt;
+
+use api::placement::SpreadField;
+use api::{Binding, Taint};
+use serde::Serialize;
+
+use super::clusters::{ClusterWhy, Verdict, clusters};
+use super::holds::{Hold, Holder, holds};
+use super::{Bystander, Mismatch, ahead, anew, bystander};
+use crate::activation::{Activation, HoldWhy};
+use crate::binding::Refusal as Collision;
+use crate::placement::Refusal;
+use crate::policy::PolicyKey;
+use crate::propagation::Propagation;
+use crate::template::{Template, TemplateKey};
+use crate::world::{Answers, World};
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "step", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Step {
+    /// The cluster has not joined.
+    Join,
+    /// Policies leave the template alone.
+    LetPoliciesAct,
+    /// Nobody selects the template.
+    CreatePolicy,
+    /// A policy nearly matches.
+    Select {
+        /// That policy.
+        policy: PolicyKey,
+        /// What does not fit.
+        because: Mismatch,
+    },
+    /// Another object has the binding's name.
+    Rename {
+        /// Why.
+        because: Collision,
+    },
+    /// The policy waits for override policies.
+    CreateOverrides {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// Only what needs it decides where it goes.
+    MoveDependents,
+    /// The placement does not mean the cluster.
+    AddToPlacement {
+        /// The policy with the placement.
+        policy: PolicyKey,
+        /// It is named in an `exclude`.
+        excluded: bool,
+    },
+    /// A taint keeps it away.
+    Tolerate {
+        /// The policy that could tolerate it.
+        policy: PolicyKey,
+        /// The taint.
+        taint: Taint,
+    },
+    /// The cluster does not have the kind.
+    InstallApi {
+        /// `group/version`.
+        api_version: String,
+        /// The kind.
+        kind: String,
+    },
+    /// It is just leaving the cluster, or the cluster is going.
+    Wait {
+        /// Which of the two.
+        because: Refusal,
+    },
+    /// The cluster lacks what the placement spreads by.
+    SetField {
+        /// What it lacks.
+        field: SpreadField,
+    },
+    /// It fits, and others were preferred.
+    Prefer {
+        /// The policy with the placement.
+        policy: PolicyKey,
+    },
+    /// The policy waits for the template.
+    Activate {
+        /// The policy.
+        policy: PolicyKey,
+        /// It does not own the template yet, so it takes a change to choose it.
+        chooses_anew: bool,
+    },
+    /// It is held back there.
+    Resume {
+        /// By whom.
+        hold: Hold,
+    },
+    /// An override policy cannot act.
+    FixOverride {
+        /// That policy.
+        policy: PolicyKey,
+    },
+}
+
+/// What would have to be done to get a template onto a cluster, in order; nothing if it is there. None if there
+/// is no such template.
+pub fn steps(world: &World, key: &TemplateKey, cluster: &str, answers: Answers<'_>) -> Option<Vec<Step>> {
+    let template = world.templates.get(key)?;
+    let decided = world.look(key, answers)?;
+    if !world.clusters.iter().any(|known| known.metadata.name == cluster) {
+        return Some(vec![Step::Join]);
+    }
+    if let Some(because) = decided.refusal {
+        return Some(vec![Step::Rename { because }]);
+    }
+    let stored = world.bindings.get(&key.binding()).map(AsRef::as_ref);
+    if let Some(binding) = stored.filter(|binding| binding.spec.placement.is_none()) {
+        let there = part(world, template, binding, cluster);
+        let there = there.is_some_and(|part| matches!(part.verdict, Verdict::Chosen { .. }));
+        return Some(if there {
+            held(world, template, binding, &decided, cluster)
+        } else {
+            vec![Step::MoveDependents]
+        });
+    }
+    let then = ahead(world, template, &decided, answers);
+    let owner = decided.claim.policy().map(|owner| owner.key.clone());
+    let next = then.as_ref().and_then(|then| then.claim.policy()).map(|next| next.key.clone());
+    let Some(policy) = next.clone().or_else(|| owner.clone()) else {
+        return Some(vec![without_owner(world, template, &decided)]);
+    };
+    let mut steps = Vec::new();
+    if let Activation::Hold(HoldWhy::MissingOverrides { names, .. }) = &decided.activation {
+        steps.push(Step::CreateOverrides { names: names.clone() });
+    }
+    let wanted = then.and_then(|then| then.binding).or_else(|| decided.binding.clone());
+    let Some(binding) = wanted.as_ref().or(stored) else { return Some(steps) };
+    let part = part(world, template, binding, cluster);
+    let placement = part.as_ref().and_then(|part| placing(&policy, &binding.spec.resource, part));
+    let moves = placement.is_some() || stored.is_none_or(|stored| !names(stored, cluster));
+    steps.extend(placement);
+    // A change of the policy waits as well.
+    if moves && let Some(next) = next {
+        let chooses_anew = owner.as_ref() != Some(&next);
+        steps.push(Step::Activate { policy: next, chooses_anew });
+    }
+    steps.extend(held(world, template, stored.unwrap_or(binding), &decided, cluster));
+    let failed = part.and_then(|part| part.failed_override);
+    steps.extend(failed.map(|failed| Step::FixOverride { policy: failed.policy }));
+    Some(steps)
+}
+
+fn names(binding: &Binding, cluster: &str) -> bool {
+    binding.spec.clusters.iter().any(|target| target.name == cluster)
+}
+
+/// The part of a cluster, if the binding is placed anew.
+fn part(world: &World, template: &Template, binding: &Binding, cluster: &str) -> Option<ClusterWhy> {
+    let placed = anew(binding, world);
+    let mut binding = binding.clone();
+    placed.write_spec(&mut binding);
+    clusters(world, template, &binding, &placed).into_iter().find(|part| part.name == cluster)
+}
+
+fn without_owner(world: &World, template: &Template, decided: &Propagation) -> Step {
+    if matches!(decided.activation, Activation::Hold(HoldWhy::Foreign)) {
+        return Step::LetPoliciesAct;
+    }
+    let near = world.policies.iter().filter_map(|policy| bystander(policy, template));
+    match near.max_by_key(|bystander| bystander.because) {
+        Some(Bystander { policy, because }) => Step::Select { policy, because },
+        None => Step::CreatePolicy,
+    }
+}
+
+/// What keeps the placement from choosing a cluster; none if it does.
+fn placing(owner: &PolicyKey, resource: &api::binding::ObjectReference, part: &ClusterWhy) -> Option<Step> {
+    let policy = owner.clone();
+    match &part.verdict {
+        Verdict::Chosen { .. } | Verdict::Missing => None,
+        Verdict::PassedOver | Verdict::NotAsked => Some(Step::Prefer { policy }),
+        Verdict::Refused { why, excluded } => Some(match why {
+            Refusal::ClusterAffinity => Step::AddToPlacement { policy, excluded: *excluded },
+            Refusal::TaintToleration { taint } => Step::Tolerate { policy, taint: taint.clone() },
+            Refusal::ApiEnablement => {
+                Step::InstallApi { api_version: resource.api_version.clone(), kind: resource.kind.clone() }
+            }
+            Refusal::SpreadConstraint { field } => Step::SetField { field: *field },
+            Refusal::Deleting | Refusal::ClusterEviction => Step::Wait { because: why.clone() },
+        }),
+    }
+}
+
+fn held(
+    world: &World,
+    template: &Template,
+    binding: &Binding,
+    decided: &Propagation,
+    cluster: &str,
+) -> Vec<Step> {
+    let holds = holds(world, template, binding, &decided.claim).into_iter();
+    let there =
+        holds.filter(|hold| hold.clusters.is_empty() || hold.clusters.iter().any(|name| name == cluster));
+    there.map(|hold| Step::Resume { hold }).collect()
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Join => write!(formatter, "join the cluster: no Cluster has that name"),
+            Step::LetPoliciesAct => write!(formatter, "give it back to policies, which leave it alone now"),
+            Step::CreatePolicy => write!(formatter, "create a policy that selects it"),
+            Step::Select { policy, because } => {
+                let wish = match because {
+                    Mismatch::Excluded => "take it out of the exclusions of",
+                    Mismatch::Deleting => "create a policy like the one that is being deleted:",
+                    _ => "let it be selected by",
+                };
+                write!(formatter, "{wish} {policy}, which {because}, or create a policy that selects it")
+            }
+            Step::Rename { because } => write!(formatter, "rename it: {because}"),
+            Step::CreateOverrides { names } => {
+                write!(
+                    formatter,
+                    "create the override policies that its policy waits for: {}",
+                    names.join(", ")
+                )
+            }
+            Step::MoveDependents => write!(formatter, "bring what needs it there; it goes along"),
+            Step::AddToPlacement { policy, excluded: true } => {
+                write!(formatter, "take it out of `exclude` in the placement of {policy}")
+            }
+            Step::AddToPlacement { policy, .. } => {
+                write!(formatter, "let the placement of {policy} select the cluster")
+            }
+            Step::Tolerate { policy, taint } => write!(
+                formatter,
+                "remove the taint {}:{} from the cluster, or tolerate it in the placement of {policy}",
+                taint.key, taint.effect
+            ),
+            Step::InstallApi { api_version, kind } => {
+                write!(formatter, "install {kind} of {api_version} in the cluster")
+            }
+            Step::Wait { because: Refusal::Deleting } => {
+                write!(formatter, "wait until the cluster, which is being deleted, has joined again")
+            }
+            Step::Wait { .. } => write!(formatter, "wait until its eviction from the cluster is over"),
+            Step::SetField { field } => {
+                write!(formatter, "say in the Cluster which {} it is in", format!("{field:?}").to_lowercase())
+            }
+            Step::Prefer { policy } => write!(
+                formatter,
+                "change the spread constraints, weights or replicas of {policy}, which prefers others"
+            ),
+            Step::Activate { policy, chooses_anew: true } => {
+                write!(formatter, "change the template, so that {policy} takes it")
+            }
+            Step::Activate { policy, .. } => {
+                write!(formatter, "change the template or reconcile it, so that {policy} takes effect")
+            }
+            Step::Resume { hold } => match &hold.by {
+                Holder::LastPolicy => write!(formatter, "let a policy claim it: it is suspended {hold}"),
+                _ => write!(formatter, "resume it: it is suspended {hold}"),
+            },
+            Step::FixOverride { policy } => {
+                let PolicyKey { namespace, name } = policy;
+                let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+                write!(formatter, "mend the override policy {namespace}{name}, which cannot act")
+            }
+        }
+    }
+}

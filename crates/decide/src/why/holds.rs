@@ -1,0 +1,94 @@
+//! Who holds a template back, and where: its policy, the last one it had, rollout policies, or those that need
+//! it. What is held in the end stands on the binding.
+
+use std::fmt;
+
+use api::records::Pin;
+use api::{Binding, Suspension};
+use serde::Serialize;
+
+use crate::binding::is_held;
+use crate::claim::Claim;
+use crate::policy::PolicyKey;
+use crate::template::Template;
+use crate::works::targets;
+use crate::world::World;
+
+/// Somebody who holds it back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hold {
+    /// Who.
+    pub by: Holder,
+    /// Where; everywhere if none is named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<String>,
+}
+
+/// Who holds something back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", content = "policy", rename_all = "camelCase")]
+pub enum Holder {
+    /// The policy in charge.
+    Policy(PolicyKey),
+    /// The last policy in charge, which is gone or lets go; its brake stays (U8).
+    LastPolicy,
+    /// A RolloutPolicy, or a ClusterRolloutPolicy if the namespace is empty (U7).
+    Rollout(PolicyKey),
+    /// All who need it are held themselves (U6).
+    Dependents,
+}
+
+/// Everybody who holds a template back.
+pub(super) fn holds(world: &World, template: &Template, binding: &Binding, claim: &Claim) -> Vec<Hold> {
+    let pin = Pin::read(&binding.metadata);
+    let own = match claim.policy() {
+        Some(policy) => {
+            policy.spec.suspension.clone().map(|brake| (Holder::Policy(policy.key.clone()), brake))
+        }
+        None => pin.and_then(|pin| pin.suspension).map(|brake| (Holder::LastPolicy, brake)),
+    };
+    let rollouts = world.rollouts.values().filter(|rollout| rollout.matches(template));
+    let rollouts = rollouts
+        .filter_map(|rollout| Some((Holder::Rollout(rollout.key.clone()), rollout.spec.suspension.clone()?)));
+    let mut holds: Vec<Hold> =
+        own.into_iter().chain(rollouts).filter_map(|(by, brake)| hold(by, &brake)).collect();
+    if holds.is_empty() && binding.spec.placement.is_none() {
+        let held = targets(&binding.spec).into_iter().filter(|target| is_held(binding, &target.name));
+        let clusters: Vec<String> = held.map(|target| target.name).collect();
+        holds.extend((!clusters.is_empty()).then_some(Hold { by: Holder::Dependents, clusters }));
+    }
+    holds
+}
+
+fn hold(by: Holder, brake: &Suspension) -> Option<Hold> {
+    if brake.dispatching == Some(true) {
+        return Some(Hold { by, clusters: Vec::new() });
+    }
+    let clusters = brake.dispatching_on_clusters.as_ref().map(|on| on.cluster_names.clone());
+    clusters.filter(|names| !names.is_empty()).map(|clusters| Hold { by, clusters })
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.clusters.as_slice() {
+            [] => write!(formatter, "everywhere")?,
+            clusters => write!(formatter, "in {}", clusters.join(", "))?,
+        }
+        write!(formatter, ", by {}", self.by)
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Holder::Policy(key) => write!(formatter, "{key}"),
+            Holder::LastPolicy => write!(formatter, "the last policy it had, whose brake stays (U8)"),
+            Holder::Rollout(PolicyKey { namespace, name }) => match namespace.as_str() {
+                "" => write!(formatter, "ClusterRolloutPolicy {name}"),
+                namespace => write!(formatter, "RolloutPolicy {namespace}/{name}"),
+            },
+            Holder::Dependents => write!(formatter, "all that need it, which are suspended themselves (U6)"),
+        }
+    }
+}
