@@ -168,12 +168,36 @@ impl Kinds {
     }
 }
 
+impl Kinds {
+    /// The one template that the words name.
+    pub fn template(&self, words: &[String], namespace: &str) -> Result<Target> {
+        let mut targets = self.targets(words, namespace)?;
+        if targets.len() != 1 {
+            let hint = Hint("name one object at a time".to_owned());
+            return Err(anyhow::Error::new(hint).context("too many objects"));
+        }
+        let target = targets.remove(0);
+        if target.kind.group().ends_with(".karmada.io") {
+            let hint = "name a Deployment or another object that policies propagate".to_owned();
+            return Err(
+                anyhow::Error::new(Hint(hint)).context(format!("{} is no template", target.printed()))
+            );
+        }
+        Ok(target)
+    }
+}
+
 fn naming(word: &str) -> anyhow::Error {
     let hint = "name objects as KIND/NAME or KIND NAME, such as deploy/nginx".to_owned();
     anyhow::Error::new(Hint(hint)).context(format!("{word:?} does not name an object"))
 }
 
 impl Target {
+    /// Where it is.
+    pub fn path(&self) -> String {
+        self.kind.collection(&self.namespace).object(&self.name)
+    }
+
     /// It as a template.
     pub fn template(&self) -> TemplateKey {
         TemplateKey {
@@ -255,5 +279,7 @@ mod tests {
         let targets = kinds().targets(&words, "team").expect("both exist");
         let printed: Vec<String> = targets.iter().map(Target::printed).collect();
         assert_eq!(printed, ["deployment.apps/nginx", "namespace/team"]);
+        assert_eq!(targets[0].path(), "/apis/apps/v1/namespaces/team/deployments/nginx");
+        assert_eq!(targets[1].path(), "/api/v1/namespaces/team");
     }
 }

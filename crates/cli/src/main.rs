@@ -17,7 +17,9 @@ mod locals;
 mod members;
 mod output;
 mod places;
+mod policies;
 mod status;
+mod suspend;
 mod test;
 mod text;
 mod up;
@@ -50,6 +52,10 @@ enum Command {
     Status(status::Arguments),
     /// Explain why a template is where it is, from its policy to its members.
     Why(why::Arguments),
+    /// Hold back what a policy propagates, or one template.
+    Suspend(suspend::Suspend),
+    /// Let go what was held back, after saying what that dispatches.
+    Resume(suspend::Resume),
 }
 
 impl Command {
@@ -58,9 +64,9 @@ impl Command {
         match self {
             // Controllers complain of the failures that scenarios make.
             Command::Test(_) | Command::Demo(_) => "error",
-            // A client that cannot go on says so itself.
-            Command::Get(_) | Command::Status(_) | Command::Why(_) => "off",
             Command::Up(_) | Command::Kubeconfig(_) => "warn",
+            // A client that cannot go on says so itself.
+            _ => "off",
         }
     }
 }
@@ -80,6 +86,8 @@ fn main() -> ExitCode {
         Command::Get(arguments) => asking(get::run(&arguments)),
         Command::Status(arguments) => asking(status::run(&arguments)),
         Command::Why(arguments) => asking(why::run(&arguments)),
+        Command::Suspend(arguments) => asking(suspend::suspend(&arguments)),
+        Command::Resume(arguments) => asking(suspend::resume(&arguments)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,9 +1,11 @@
 //! Where answers go: stdout, as text for people or as JSON or YAML for programs, and questions to people.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use serde::Serialize;
+
+use crate::Hint;
 
 /// A form for programs, as `-o` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -38,4 +40,24 @@ pub fn print(text: &str) -> Result<()> {
 #[expect(clippy::print_stderr, reason = "stderr is for talk")]
 pub fn tell(text: &str) {
     eprintln!("{text}");
+}
+
+/// Asks whether to go on; scripts have to say so before.
+pub fn confirm(question: &str, yes: bool) -> Result<bool> {
+    if yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        let hint = Hint("there is nobody to ask; add --yes if that is what you want".to_owned());
+        return Err(anyhow::Error::new(hint).context("stdin is not a terminal, and this asks first"));
+    }
+    let mut stderr = std::io::stderr();
+    write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()).context("ask")?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).context("read the answer")?;
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(true),
+        "" | "n" | "no" => Ok(false),
+        other => Err(anyhow!("{other:?} is neither yes nor no; nothing was changed")),
+    }
 }

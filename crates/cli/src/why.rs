@@ -63,7 +63,7 @@ struct Onto {
 /// Prints why a template is where it is.
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let control = arguments.connection.open().await?;
-    let target = template(&Kinds::of(&control.rest).await?, &arguments.what, &control.namespace)?;
+    let target = Kinds::of(&control.rest).await?.template(&arguments.what, &control.namespace)?;
     let gates = control.switches().await?.gates;
     let world = snapshot(&control.rest, gates, jiff::Timestamp::now()).await?.world;
     let key = target.template();
@@ -82,22 +82,6 @@ fn story(world: &World, key: &TemplateKey, cluster: Option<&str>, works: &[Work]
         steps: steps(world, key, cluster, Answers::BRAIN).unwrap_or_default(),
     });
     Some(Story { why, members: delivery::deliveries(works), onto })
-}
-
-/// The one template that the words name.
-fn template(kinds: &Kinds, words: &[String], namespace: &str) -> Result<Target> {
-    let mut targets = kinds.targets(words, namespace)?;
-    if targets.len() != 1 {
-        return Err(
-            anyhow::Error::new(Hint("ask about one object at a time".to_owned())).context("too many objects")
-        );
-    }
-    let target = targets.remove(0);
-    if target.kind.group().ends_with(".karmada.io") {
-        let hint = "name a Deployment or another object that policies propagate".to_owned();
-        return Err(anyhow::Error::new(Hint(hint)).context(format!("{} is no template", target.printed())));
-    }
-    Ok(target)
 }
 
 fn missing(target: &Target) -> anyhow::Error {

@@ -2,5 +2,6 @@
 
 mod connection;
 mod get;
+mod suspend;
 mod terminal;
 mod why;

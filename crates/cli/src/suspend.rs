@@ -1,0 +1,250 @@
+//! `longshore suspend` and `longshore resume`: the brake of a policy, or of one template through a rollout policy
+//! of its own (U7). Resuming says first what it will dispatch.
+
+use anyhow::{Context as _, Result};
+use api::{Suspension, kinds, names};
+use controllers::rest::{Collection, Error};
+use controllers::snapshot::snapshot;
+use decide::world::Change;
+use serde_json::{Value, json};
+
+use crate::connection::{Connection, Control};
+use crate::kinds::{Kinds, Target};
+use crate::suspend::brake::{Wish, brake, is_same};
+use crate::suspend::released::released;
+use crate::{Hint, members, output};
+
+mod brake;
+mod released;
+
+/// Arguments of `longshore suspend`.
+#[derive(clap::Args)]
+pub struct Suspend {
+    #[command(flatten)]
+    what: What,
+}
+
+/// Arguments of `longshore resume`.
+#[derive(clap::Args)]
+pub struct Resume {
+    #[command(flatten)]
+    what: What,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(clap::Args)]
+struct What {
+    /// One template: KIND/NAME or KIND NAME
+    #[arg(value_name = "KIND/NAME", num_args = 1..=2, required_unless_present = "policy", conflicts_with = "policy")]
+    template: Vec<String>,
+    /// Everything that a policy propagates: NAME, pp/NAME or cpp/NAME
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
+    /// Only in this cluster; repeat it for more [default: everywhere]
+    #[arg(long, short = 'C', value_name = "NAME", value_delimiter = ',')]
+    cluster: Vec<String>,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// An object with a brake, as it is now.
+struct Braked {
+    /// What is printed.
+    printed: String,
+    collection: Collection,
+    name: String,
+    /// None if it does not exist yet.
+    object: Option<Value>,
+    /// What it would be made of.
+    draft: Value,
+    /// It exists for one template only and goes when it holds nothing.
+    is_ours: bool,
+}
+
+/// Holds a policy or a template back.
+pub async fn suspend(arguments: &Suspend) -> Result<()> {
+    let what = &arguments.what;
+    let (control, braked) = find(what).await?;
+    if !what.cluster.is_empty() {
+        members::chosen(&control, &what.cluster).await?;
+    }
+    let after = brake(braked.suspension()?.as_ref(), Wish::Suspend, &what.cluster)?;
+    if is_same(braked.suspension()?.as_ref(), after.as_ref()) {
+        return output::print(&format!("{} already suspended\n", braked.printed));
+    }
+    braked.write(&control, after.as_ref()).await?;
+    output::print(&format!("{} suspended\n", braked.printed))
+}
+
+/// Lets a policy or a template go, after saying what that dispatches.
+pub async fn resume(arguments: &Resume) -> Result<()> {
+    let what = &arguments.what;
+    let (control, braked) = find(what).await?;
+    let before = braked.suspension()?;
+    let after = brake(before.as_ref(), Wish::Resume, &what.cluster).map_err(|refused| {
+        let hint = "resume it everywhere, or suspend the other clusters by name first";
+        anyhow::Error::new(Hint(hint.to_owned()))
+            .context(refused)
+            .context(format!("resume {}", braked.printed))
+    })?;
+    if is_same(before.as_ref(), after.as_ref()) {
+        return not_suspended(&control, what, &braked).await;
+    }
+    let gates = control.switches().await?.gates;
+    let world = snapshot(&control.rest, gates, jiff::Timestamp::now()).await?.world;
+    let released = released(&world, &braked.change(after.as_ref()))?;
+    match released.is_empty() {
+        true => output::tell("Nothing is dispatched by that: nothing waits, or others hold it too."),
+        false => output::tell(&format!("This dispatches\n{}", released::shown(&released).trim_end())),
+    }
+    if !output::confirm(&format!("Resume {}?", braked.printed), arguments.yes)? {
+        return Err(anyhow::anyhow!("nothing was changed"));
+    }
+    braked.write(&control, after.as_ref()).await?;
+    output::print(&format!("{} resumed\n", braked.printed))
+}
+
+async fn find(what: &What) -> Result<(Control, Braked)> {
+    let control = what.connection.open().await?;
+    let braked = match &what.policy {
+        Some(name) => policy(&control, name).await?,
+        None => {
+            let kinds = Kinds::of(&control.rest).await?;
+            let target = kinds.template(&what.template, &control.namespace)?;
+            template(&control, &target).await?
+        }
+    };
+    Ok((control, braked))
+}
+
+/// A policy by name; without a kind the one of the namespace goes first.
+async fn policy(control: &Control, name: &str) -> Result<Braked> {
+    let found = crate::policies::find(control, name).await?;
+    Ok(Braked {
+        printed: found.printed(),
+        collection: Collection::of(&found.kind, &found.namespace),
+        name: found.name.clone(),
+        draft: found.object.clone(),
+        object: Some(found.object),
+        is_ours: false,
+    })
+}
+
+/// The rollout policy of one template, which has to exist.
+async fn template(control: &Control, target: &Target) -> Result<Braked> {
+    let exists: Option<Value> = control.rest.get(&target.path()).await?;
+    if exists.is_none() {
+        let hint = Hint("is the name right, and the namespace (-n)?".to_owned());
+        let context = format!("{} {:?} not found", target.kind.plural, target.name);
+        return Err(anyhow::Error::new(hint).context(context));
+    }
+    let kind =
+        if target.namespace.is_empty() { kinds::CLUSTER_ROLLOUT_POLICY } else { kinds::ROLLOUT_POLICY };
+    let Target { namespace, name, kind: of } = target;
+    let derived = names::policy_name(&of.api_version, &of.kind, namespace, name);
+    let collection = Collection::of(&kind, namespace);
+    let object: Option<Value> = control.rest.get(&collection.object(&derived)).await?;
+    let mut draft = json!({
+        "apiVersion": kind.api_version(),
+        "kind": kind.kind,
+        "metadata": { "name": derived },
+        "spec": { "resourceSelectors": [{ "apiVersion": of.api_version, "kind": of.kind, "name": name }] },
+    });
+    if !namespace.is_empty() {
+        draft["metadata"]["namespace"] = json!(namespace);
+        draft["spec"]["resourceSelectors"][0]["namespace"] = json!(namespace);
+    }
+    Ok(Braked { printed: target.printed(), collection, name: derived, object, draft, is_ours: true })
+}
+
+impl Braked {
+    fn suspension(&self) -> Result<Option<Suspension>> {
+        let written = self.object.as_ref().and_then(|object| object.pointer("/spec/suspension"));
+        let read = serde_json::from_value(written.cloned().unwrap_or_default());
+        read.with_context(|| format!("read the suspension of {}", self.printed))
+    }
+
+    fn goes(&self, after: Option<&Suspension>) -> bool {
+        self.is_ours && after.is_none()
+    }
+
+    /// What writing this brake does to the world.
+    fn change(&self, after: Option<&Suspension>) -> Change {
+        let object = self.object.as_ref().unwrap_or(&self.draft);
+        let text =
+            |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if self.goes(after) {
+            return Change::Delete {
+                api_version: text("/apiVersion"),
+                kind: text("/kind"),
+                namespace: text("/metadata/namespace"),
+                name: self.name.clone(),
+            };
+        }
+        let mut object = object.clone();
+        object["spec"]["suspension"] = json!(after);
+        Change::Put(object.into())
+    }
+
+    async fn write(&self, control: &Control, after: Option<&Suspension>) -> Result<()> {
+        let path = self.collection.object(&self.name);
+        let written = match &self.object {
+            Some(object) if self.goes(after) => {
+                control.rest.delete(&path, object["metadata"]["uid"].as_str()).await
+            }
+            Some(object) => {
+                let version = &object["metadata"]["resourceVersion"];
+                let patch = json!({ "metadata": { "resourceVersion": version }, "spec": { "suspension": cleared(after) } });
+                control.rest.merge(&path, &patch).await.map(drop)
+            }
+            None => {
+                let mut draft = self.draft.clone();
+                draft["spec"]["suspension"] = json!(after);
+                control.rest.create(&self.collection, &draft).await.map(drop)
+            }
+        };
+        written.map_err(|error| {
+            let hint = match &error {
+                Error::Conflict { .. } => "somebody else has just changed it: try again",
+                Error::NotFound { .. } => {
+                    "this control plane has no rollout policies; suspend the template's policy with --policy"
+                }
+                _ => "nothing was changed",
+            };
+            anyhow::Error::new(Hint(hint.to_owned()))
+                .context(error)
+                .context(format!("write {}", self.printed))
+        })
+    }
+}
+
+/// A merge patch that leaves nothing of another brake.
+fn cleared(after: Option<&Suspension>) -> Value {
+    let Some(after) = after else { return Value::Null };
+    let mut patch = json!({
+        "dispatching": null, "dispatchingOnClusters": null,
+        "suspendDispatching": null, "suspendDispatchingOnClusters": null,
+    });
+    let fields = json!(after);
+    for (key, value) in fields.as_object().into_iter().flatten() {
+        patch[key] = value.clone();
+    }
+    patch
+}
+
+/// It may be held by somebody else, who is named.
+async fn not_suspended(control: &Control, what: &What, braked: &Braked) -> Result<()> {
+    if what.policy.is_none() {
+        let target = Kinds::of(&control.rest).await?.template(&what.template, &control.namespace)?;
+        let gates = control.switches().await?.gates;
+        let world = snapshot(&control.rest, gates, jiff::Timestamp::now()).await?.world;
+        let why = decide::why::why(&world, &target.template(), decide::world::Answers::BRAIN);
+        if let Some(hold) = why.and_then(|why| why.holds.into_iter().next()) {
+            let hint = Hint("resume its policy with --policy, or change whoever holds it".to_owned());
+            return Err(anyhow::Error::new(hint).context(format!("{} is suspended {hold}", braked.printed)));
+        }
+    }
+    output::print(&format!("{} is not suspended\n", braked.printed))
+}

@@ -1,0 +1,108 @@
+//! How a brake changes when somebody suspends or resumes, everywhere or in some clusters. Pure.
+
+use api::Suspension;
+use api::suspension::SuspendClusters;
+
+/// What somebody wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    /// Hold it back.
+    Suspend,
+    /// Let it go.
+    Resume,
+}
+
+/// Why a brake cannot be changed like that.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is held everywhere, so no cluster can be let go alone.
+    #[error("it is suspended everywhere, not only in {0}")]
+    Everywhere(String),
+}
+
+/// The brake afterwards; none if nothing is held. No clusters means everywhere.
+pub fn brake(
+    before: Option<&Suspension>,
+    wish: Wish,
+    clusters: &[String],
+) -> Result<Option<Suspension>, Refused> {
+    let mut before = before.cloned().unwrap_or_default();
+    before.normalise();
+    let everywhere = before.dispatching == Some(true);
+    let mut names = before.dispatching_on_clusters.map(|on| on.cluster_names).unwrap_or_default();
+    match (wish, clusters, everywhere) {
+        (Wish::Suspend, [], _) | (Wish::Suspend, _, true) => {
+            return Ok(Some(Suspension { dispatching: Some(true), ..Suspension::default() }));
+        }
+        (Wish::Resume, [], _) => return Ok(None),
+        (Wish::Resume, _, true) => return Err(Refused::Everywhere(clusters.join(", "))),
+        (Wish::Suspend, _, false) => names.extend(clusters.iter().cloned()),
+        (Wish::Resume, _, false) => names.retain(|name| !clusters.contains(name)),
+    }
+    names.sort();
+    names.dedup();
+    let on = SuspendClusters { cluster_names: names };
+    let held = !on.cluster_names.is_empty();
+    Ok(held.then(|| Suspension { dispatching_on_clusters: Some(on), ..Suspension::default() }))
+}
+
+/// True when two brakes hold the same.
+pub fn is_same(before: Option<&Suspension>, after: Option<&Suspension>) -> bool {
+    let holds = |brake: Option<&Suspension>| {
+        let mut brake = brake.cloned().unwrap_or_default();
+        brake.normalise();
+        let mut names = brake.dispatching_on_clusters.map(|on| on.cluster_names).unwrap_or_default();
+        names.sort();
+        (brake.dispatching == Some(true), names)
+    };
+    holds(before) == holds(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_brake_is_pulled_and_let_go_everywhere_or_in_some_clusters() {
+        let check = |before: Value, wish: Wish, clusters: &[&str], expected: Value| {
+            let before: Option<Suspension> = serde_json::from_value(before).expect("a brake");
+            let clusters: Vec<String> = clusters.iter().map(|name| (*name).to_owned()).collect();
+            let found = match brake(before.as_ref(), wish, &clusters) {
+                Ok(after) => json!(after),
+                Err(error) => json!(error.to_string()),
+            };
+            assert_eq!(found, expected, "{before:?} {wish:?} {clusters:?}");
+        };
+        let all = || json!({ "dispatching": true });
+        let on = |names: &[&str]| json!({ "dispatchingOnClusters": { "clusterNames": names } });
+        check(Value::Null, Wish::Suspend, &[], all());
+        check(on(&["a"]), Wish::Suspend, &[], all());
+        check(Value::Null, Wish::Suspend, &["b", "a"], on(&["a", "b"]));
+        check(on(&["b"]), Wish::Suspend, &["a", "b"], on(&["a", "b"]));
+        check(
+            json!({ "suspendDispatchingOnClusters": { "clusterNames": ["c"] } }),
+            Wish::Suspend,
+            &["a"],
+            on(&["a", "c"]),
+        );
+        check(all(), Wish::Suspend, &["a"], all());
+        check(all(), Wish::Resume, &[], Value::Null);
+        check(all(), Wish::Resume, &["a"], json!("it is suspended everywhere, not only in a"));
+        check(on(&["a", "b"]), Wish::Resume, &["a"], on(&["b"]));
+        check(on(&["a"]), Wish::Resume, &["a"], Value::Null);
+        check(Value::Null, Wish::Resume, &["a"], Value::Null);
+    }
+
+    #[test]
+    fn brakes_are_the_same_when_they_hold_the_same() {
+        let read = |value: Value| -> Suspension { serde_json::from_value(value).expect("a brake") };
+        assert!(is_same(None, Some(&read(json!({ "dispatching": false })))));
+        assert!(is_same(
+            Some(&read(json!({ "suspendDispatching": true }))),
+            Some(&read(json!({ "dispatching": true })))
+        ));
+        assert!(!is_same(None, Some(&read(json!({ "dispatching": true })))));
+    }
+}
