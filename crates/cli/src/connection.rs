@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use controllers::gates::Switches;
 use controllers::rest::Rest;
+use controllers::snapshot::snapshot;
+use decide::World;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::{Hint, places};
@@ -97,6 +99,18 @@ impl Control {
     /// The feature gates it runs with; where nobody says, as in Karmada, their defaults.
     pub async fn switches(&self) -> Result<Switches> {
         plane::published_gates(&self.rest).await.context("ask for the feature gates")
+    }
+
+    /// Everything that decisions depend on, as it is now.
+    pub async fn world(&self) -> Result<World> {
+        let gates = self.switches().await?.gates;
+        let read = snapshot(&self.rest, gates, jiff::Timestamp::now()).await;
+        let read = read.map_err(|error| {
+            let hint = "is the context that of a control plane, and may you list there? see --context";
+            let causes = format!("{:#}", anyhow::Error::new(error));
+            anyhow::Error::new(Hint(hint.to_owned())).context(causes).context("read the control plane")
+        });
+        Ok(read?.world)
     }
 
     /// A member that has a context of its own in the kubeconfig.

@@ -20,6 +20,7 @@ mod places;
 mod policies;
 mod status;
 mod suspend;
+mod taint;
 mod test;
 mod text;
 mod up;
@@ -56,6 +57,12 @@ enum Command {
     Suspend(suspend::Suspend),
     /// Let go what was held back, after saying what that dispatches.
     Resume(suspend::Resume),
+    /// Set or remove taints of a cluster.
+    Taint(taint::Arguments),
+    /// Keep new workloads away from a cluster.
+    Cordon(taint::Cordon),
+    /// Let workloads come to a cluster again.
+    Uncordon(taint::Cordon),
 }
 
 impl Command {
@@ -88,6 +95,9 @@ fn main() -> ExitCode {
         Command::Why(arguments) => asking(why::run(&arguments)),
         Command::Suspend(arguments) => asking(suspend::suspend(&arguments)),
         Command::Resume(arguments) => asking(suspend::resume(&arguments)),
+        Command::Taint(arguments) => asking(taint::run(&arguments)),
+        Command::Cordon(arguments) => asking(taint::cordon(&arguments)),
+        Command::Uncordon(arguments) => asking(taint::uncordon(&arguments)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,7 +4,6 @@
 use anyhow::{Context as _, Result};
 use api::{Suspension, kinds, names};
 use controllers::rest::{Collection, Error};
-use controllers::snapshot::snapshot;
 use decide::world::Change;
 use serde_json::{Value, json};
 
@@ -92,8 +91,7 @@ pub async fn resume(arguments: &Resume) -> Result<()> {
     if is_same(before.as_ref(), after.as_ref()) {
         return not_suspended(&control, what, &braked).await;
     }
-    let gates = control.switches().await?.gates;
-    let world = snapshot(&control.rest, gates, jiff::Timestamp::now()).await?.world;
+    let world = control.world().await?;
     let released = released(&world, &braked.change(after.as_ref()))?;
     match released.is_empty() {
         true => output::tell("Nothing is dispatched by that: nothing waits, or others hold it too."),
@@ -238,8 +236,7 @@ fn cleared(after: Option<&Suspension>) -> Value {
 async fn not_suspended(control: &Control, what: &What, braked: &Braked) -> Result<()> {
     if what.policy.is_none() {
         let target = Kinds::of(&control.rest).await?.template(&what.template, &control.namespace)?;
-        let gates = control.switches().await?.gates;
-        let world = snapshot(&control.rest, gates, jiff::Timestamp::now()).await?.world;
+        let world = control.world().await?;
         let why = decide::why::why(&world, &target.template(), decide::world::Answers::BRAIN);
         if let Some(hold) = why.and_then(|why| why.holds.into_iter().next()) {
             let hint = Hint("resume its policy with --policy, or change whoever holds it".to_owned());

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use api::{Work, labels};
 use controllers::rest::{Collection, Rest};
-use controllers::snapshot::snapshot;
 use decide::why::{Step, Why, steps, why};
 use decide::world::Answers;
 use decide::{TemplateKey, World};
@@ -64,8 +63,7 @@ struct Onto {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let control = arguments.connection.open().await?;
     let target = Kinds::of(&control.rest).await?.template(&arguments.what, &control.namespace)?;
-    let gates = control.switches().await?.gates;
-    let world = snapshot(&control.rest, gates, jiff::Timestamp::now()).await?.world;
+    let world = control.world().await?;
     let key = target.template();
     let works = works(&control.rest, &world, &key).await?;
     let story = story(&world, &key, arguments.cluster.as_deref(), &works).ok_or_else(|| missing(&target))?;

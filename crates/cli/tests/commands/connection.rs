@@ -27,8 +27,12 @@ fn commands_find_the_control_plane_as_kubectl_does() {
     );
     let a_member = run(home, "status --context member1", &[]);
     assert_eq!(a_member.code, Some(1));
-    assert!(a_member.stderr.contains("list the clusters"), "{}", a_member.stderr);
-    assert!(a_member.stderr.contains("hint: is the context that of a control plane?"), "{}", a_member.stderr);
+    assert!(a_member.stderr.starts_with("error: read the control plane: list every "), "{}", a_member.stderr);
+    assert!(
+        a_member.stderr.contains("\nhint: is the context that of a control plane"),
+        "{}",
+        a_member.stderr
+    );
 }
 
 #[test]

@@ -1,0 +1,55 @@
+//! What does not get on, and why: templates whose decisions say that something is missing, and members that
+//! complain. What waits because its policy says so is not stuck. Pure.
+
+use api::binding::SCHEDULED;
+use api::work::Health;
+use api::{Binding, ConditionStatus};
+use decide::World;
+use decide::activation::{Activation, HoldWhy};
+use decide::world::Answers;
+
+/// Something that does not get on.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stuck {
+    /// What.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Everything that does not get on, by name.
+pub fn stuck(world: &World) -> Vec<Stuck> {
+    let mut all = Vec::new();
+    for template in world.templates.iter() {
+        let binding = world.bindings.get(&template.key.binding()).map(AsRef::as_ref);
+        let Some(decided) = world.look(&template.key, Answers::BRAIN) else { continue };
+        let mut say = |why: String| all.push(Stuck { what: template.key.to_string(), why });
+        if let Some(refusal) = &decided.refusal {
+            say(refusal.to_string());
+            continue;
+        }
+        if let Activation::Hold(hold @ HoldWhy::MissingOverrides { .. }) = &decided.activation {
+            say(hold.to_string());
+        }
+        if let Some(binding) = binding {
+            complaints(binding).into_iter().for_each(say);
+        }
+    }
+    all.sort();
+    all
+}
+
+fn complaints(binding: &Binding) -> Vec<String> {
+    let scheduled = binding.status.conditions.iter().find(|condition| condition.kind == SCHEDULED);
+    let nowhere = scheduled.filter(|condition| condition.status == ConditionStatus::False);
+    let mut all: Vec<String> = nowhere.map(|condition| condition.message.clone()).into_iter().collect();
+    for item in &binding.status.aggregated_status {
+        let cluster = &item.cluster_name;
+        if !item.applied && !item.applied_message.is_empty() {
+            all.push(format!("not applied in {cluster}: {}", item.applied_message));
+        } else if item.health == Some(Health::Unhealthy) {
+            all.push(format!("unhealthy in {cluster}"));
+        }
+    }
+    all
+}

@@ -1,0 +1,126 @@
+//! `longshore taint`, `cordon` and `uncordon`: what keeps workloads away from a cluster, in kubectl's syntax.
+
+use anyhow::{Context as _, Result, anyhow};
+use api::kinds::CLUSTER;
+use api::taint::NO_SCHEDULE;
+use api::{Cluster, Taint};
+use controllers::rest::{Collection, Error};
+use serde_json::json;
+
+use crate::connection::{Connection, Control};
+use crate::taint::wish::{Wish, wished};
+use crate::{Hint, members, output};
+
+mod wish;
+
+/// The taint of a cordoned cluster, as Karmada's command line sets it.
+const UNSCHEDULABLE: &str = "cluster.karmada.io/unschedulable";
+/// How often a write that somebody else was faster with is tried.
+const TRIES: usize = 5;
+
+/// Arguments of `longshore taint`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The cluster
+    #[arg(value_name = "CLUSTER")]
+    cluster: String,
+    /// key=value:Effect or key:Effect sets a taint; key:Effect- or key- removes
+    #[arg(value_name = "TAINT", required = true)]
+    taints: Vec<String>,
+    /// Replace taints of the same key and effect
+    #[arg(long)]
+    overwrite: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Arguments of `longshore cordon` and `longshore uncordon`.
+#[derive(clap::Args)]
+pub struct Cordon {
+    /// The cluster
+    #[arg(value_name = "CLUSTER")]
+    cluster: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Sets and removes taints.
+pub async fn run(arguments: &Arguments) -> Result<()> {
+    let wishes: Vec<Wish> =
+        arguments.taints.iter().map(|text| text.parse()).collect::<Result<_, _>>().map_err(
+            |error: wish::Malformed| {
+                let hint = Hint("write key=value:Effect, key:Effect, key:Effect- or key-".to_owned());
+                anyhow::Error::new(hint).context(error)
+            },
+        )?;
+    let control = arguments.connection.open().await?;
+    let name = &arguments.cluster;
+    change(&control, name, |taints| wished(taints, &wishes, arguments.overwrite)).await?;
+    let (sets, removes) = (wishes.iter().any(Wish::sets), wishes.iter().any(|wish| !wish.sets()));
+    let done = match (sets, removes) {
+        (true, true) => "modified",
+        (true, false) => "tainted",
+        _ => "untainted",
+    };
+    output::print(&format!("cluster/{name} {done}\n"))
+}
+
+/// Keeps new workloads away from a cluster.
+pub async fn cordon(arguments: &Cordon) -> Result<()> {
+    let control = arguments.connection.open().await?;
+    let closed = Taint { key: UNSCHEDULABLE.to_owned(), effect: NO_SCHEDULE.to_owned(), ..Taint::default() };
+    let changed = change(&control, &arguments.cluster, |taints| {
+        let already = taints.iter().any(is_cordon);
+        Ok(if already { taints } else { taints.into_iter().chain([closed.clone()]).collect() })
+    });
+    let done = if changed.await? { "cordoned" } else { "already cordoned" };
+    output::print(&format!("cluster/{} {done}\n", arguments.cluster))
+}
+
+/// Lets workloads come to a cluster again.
+pub async fn uncordon(arguments: &Cordon) -> Result<()> {
+    let control = arguments.connection.open().await?;
+    let changed = change(&control, &arguments.cluster, |mut taints| {
+        taints.retain(|taint| !is_cordon(taint));
+        Ok(taints)
+    });
+    let done = if changed.await? { "uncordoned" } else { "already uncordoned" };
+    output::print(&format!("cluster/{} {done}\n", arguments.cluster))
+}
+
+fn is_cordon(taint: &Taint) -> bool {
+    taint.key == UNSCHEDULABLE && taint.effect == NO_SCHEDULE
+}
+
+/// Changes the taints of a cluster; false if they were so already. Its status is written all the time, so it may
+/// take more than one try.
+async fn change(
+    control: &Control,
+    name: &str,
+    wanted: impl Fn(Vec<Taint>) -> Result<Vec<Taint>, wish::Impossible>,
+) -> Result<bool> {
+    let doing = || format!("change the taints of cluster {name}");
+    for _ in 0..TRIES {
+        let cluster: Cluster = one(members::chosen(control, &[name.to_owned()]).await?)?;
+        let before = cluster.spec.taints.clone();
+        let after = wanted(before.clone()).with_context(doing)?;
+        if before == after {
+            return Ok(false);
+        }
+        let patch = json!({
+            "metadata": { "resourceVersion": cluster.metadata.resource_version },
+            "spec": { "taints": after },
+        });
+        match control.rest.merge(&Collection::of(&CLUSTER, "").object(name), &patch).await {
+            Ok(_) => return Ok(true),
+            Err(Error::Conflict { .. }) => continue,
+            Err(error) => return Err(error).with_context(doing),
+        }
+    }
+    let hint = Hint("somebody else changes it all the time; try again".to_owned());
+    Err(anyhow::Error::new(hint).context(doing()))
+}
+
+fn one(clusters: Vec<Cluster>) -> Result<Cluster> {
+    clusters.into_iter().next().ok_or_else(|| anyhow!("the cluster has just gone"))
+}
