@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 
+mod apply;
 mod certificates;
 mod connection;
 mod control;
@@ -17,7 +18,9 @@ mod locals;
 mod members;
 mod output;
 mod places;
+mod plan;
 mod policies;
+mod progress;
 mod status;
 mod suspend;
 mod taint;
@@ -47,6 +50,10 @@ enum Command {
     Demo(demo::Arguments),
     /// Play scenario files on a whole control plane inside this process, or on a live one.
     Test(test::Arguments),
+    /// Show what a change would do, before it is made: 0 nothing, 2 changes, 1 error.
+    Plan(plan::Arguments),
+    /// Make the changes of a saved plan, if they still do exactly what it says.
+    Apply(apply::Arguments),
     /// Show what members have of a kind, in one table.
     Get(get::Arguments),
     /// Show the whole system at a glance.
@@ -86,6 +93,8 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .init();
     let result = match command {
+        Command::Plan(arguments) => return ended(asking(plan::run(&arguments))),
+        Command::Apply(arguments) => asking(apply::run(&arguments)),
         Command::Up(arguments) => up::run(&arguments),
         Command::Kubeconfig(arguments) => kubeconfig::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
@@ -99,17 +108,19 @@ fn main() -> ExitCode {
         Command::Cordon(arguments) => asking(taint::cordon(&arguments)),
         Command::Uncordon(arguments) => asking(taint::uncordon(&arguments)),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            report(&error);
-            ExitCode::FAILURE
-        }
-    }
+    ended(result.map(|()| ExitCode::SUCCESS))
+}
+
+/// How the process ends; an error is reported here and nowhere else.
+fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| {
+        report(&error);
+        ExitCode::FAILURE
+    })
 }
 
 /// Runs a command that only talks to servers; it needs no more than this thread.
-fn asking(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+fn asking<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.context("start the runtime")?.block_on(command)
 }

@@ -15,6 +15,10 @@ const GAP: &str = "   ";
 pub struct Paint(bool);
 
 impl Paint {
+    /// No colour, whoever looks.
+    #[cfg(test)]
+    pub const NONE: Self = Self(false);
+
     /// Without.
     #[cfg(test)]
     pub fn none() -> Self {

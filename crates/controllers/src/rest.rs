@@ -220,7 +220,8 @@ impl Rest {
         }
     }
 
-    async fn send<T: DeserializeOwned>(
+    /// Sends a request as it is; `content` is the type of its body.
+    pub async fn send<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,

@@ -168,7 +168,21 @@ pub fn plan(world: &World, changes: &[Change], answers: Answers<'_>) -> Result<P
     }
 }
 
-/// The same by settling both worlds as a whole, which is always right and costs twice as much.
+/// What would happen without any change: whatever is not settled yet. Nothing, in a world at rest.
+pub fn unsettled(world: &World, answers: Answers<'_>) -> Plan {
+    let mut after = world.clone();
+    let keys = after.templates.iter().map(|template| Arc::clone(&template.key)).collect();
+    let (mut reasons, mut texts) = (BTreeMap::new(), Texts::default());
+    let mut see = |key: &Arc<TemplateKey>, decided: &Propagation| {
+        if !decided.is_settled() {
+            reasons.entry(Arc::clone(key)).or_insert_with(|| texts.of(decided));
+        }
+    };
+    let written = after.settle_seen(&keys, answers, &mut see);
+    Comparison::new(world, &after, answers).worlds((world, &after), &written, reasons)
+}
+
+/// The plan by settling both worlds as a whole, which is always right and costs twice as much.
 fn between_worlds(world: &World, changes: &[Change], answers: Answers<'_>) -> Result<Plan, ChangeError> {
     let mut before = world.clone();
     let (mut after, mut touched) = made(&before, changes)?;

@@ -3,6 +3,7 @@
 mod clusters;
 mod connection;
 mod get;
+mod plan;
 mod suspend;
 mod terminal;
 mod why;

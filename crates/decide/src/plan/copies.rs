@@ -199,7 +199,8 @@ fn is_namespace(template: &Template) -> bool {
     template.key.kind == "Namespace" && template.key.api_version == "v1"
 }
 
-fn is_synced(template: &Template) -> bool {
+/// True for a namespace that every cluster gets.
+pub(super) fn is_synced(template: &Template) -> bool {
     is_namespace(template) && works::is_synced(template)
 }
 

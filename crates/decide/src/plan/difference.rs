@@ -7,7 +7,7 @@ use std::sync::Arc;
 use api::Binding;
 use api::records::Pin;
 
-use super::copies::clusters;
+use super::copies::{clusters, is_synced};
 use super::{Action, ClaimChange, ClusterPlan, Plan, TemplatePlan, Totals};
 use crate::activation::{Activation, HoldWhy};
 use crate::binding::is_held;
@@ -100,7 +100,7 @@ impl<'w> Comparison<'w> {
             || (held.is_some() && held != was.held(was_pin.as_ref(), self.answers));
         if news {
             let clusters = draft.shared(clusters);
-            let why = reason.unwrap_or_else(|| is.words(self.answers));
+            let why = reason.unwrap_or_else(|| is.words(was, self.answers));
             draft.add(TemplatePlan { template: Arc::clone(key), claim, held, clusters, why });
         }
     }
@@ -175,12 +175,24 @@ impl<'w> View<'w> {
         }
     }
 
-    /// For what needed no new decision: it is gone, or it follows what it depends on.
-    fn words(&self, answers: Answers<'_>) -> Arc<str> {
-        match self.template {
-            None => "the template is deleted".into(),
-            Some(template) => self.world.look_at(template, self.named, answers).why().to_string().into(),
+    /// For what needed no new decision: it is gone, it has to leave, or it follows what it depends on.
+    fn words(&self, was: &View<'_>, answers: Answers<'_>) -> Arc<str> {
+        let Some(template) = self.template else { return "the template is deleted".into() };
+        let tasks = |view: &View<'w>| view.binding.map_or(&[][..], |one| &one.spec.graceful_eviction_tasks);
+        let known = |name: &str| {
+            let mut before = was.binding.into_iter().flat_map(|one| &one.spec.graceful_eviction_tasks);
+            before.any(|task| task.from_cluster == name)
+        };
+        let evicted = tasks(self).iter().filter(|task| !known(&task.from_cluster));
+        let evicted: Vec<String> =
+            evicted.map(|task| format!("it has to leave {}: {}", task.from_cluster, task.reason)).collect();
+        if !evicted.is_empty() {
+            return evicted.join("; ").into();
         }
+        if self.binding.is_none() && is_synced(template) {
+            return "every namespace goes to every cluster".into();
+        }
+        self.world.look_at(template, self.named, answers).why().to_string().into()
     }
 }
 

@@ -128,6 +128,8 @@ fn a_cluster_that_is_tainted_or_leaves_is_left() {
     "#]];
     let plan = check(&web, &[tainted("NoExecute")], moved);
     assert_eq!((plan.totals.deleted, plan.totals.scaled), (1, 1));
+    let whys: Vec<&str> = plan.templates.values().map(|one| &*one.why).collect();
+    assert_eq!(whys, ["it has to leave m1: TaintUntolerated"]);
     check(&web, &[tainted("NoSchedule")], expect![""]);
     check(
         &web,

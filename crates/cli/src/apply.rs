@@ -1,0 +1,83 @@
+//! `longshore apply PLAN`: makes the changes of a saved plan, if they still do exactly what it says.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, anyhow};
+use decide::template::digest;
+use serde_json::Value;
+
+use crate::connection::{Connection, Control};
+use crate::plan::{Request, Saved, planned};
+use crate::{Hint, output};
+
+/// How many differences are told.
+const LINES_MAX: usize = 20;
+
+/// Arguments of `longshore apply`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A file that `longshore plan --save` wrote
+    #[arg(value_name = "PLAN")]
+    file: PathBuf,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Plans again, and applies it if nothing is different.
+pub async fn run(arguments: &Arguments) -> Result<()> {
+    let saved = Saved::read(&arguments.file)?;
+    let control = arguments.connection.open().await?;
+    let requests = unchanged(&control, &saved).await?;
+    let (now, gates) = planned(&control, &requests).await?;
+    let mut moved = saved.differences(&now)?;
+    if gates != saved.gates {
+        moved.push(format!("feature gates: {:?} then, {gates:?} now", saved.gates));
+    }
+    refuse(moved)?;
+    let mut done = Vec::new();
+    for (request, _) in &requests {
+        request.send(&control.rest, false).await.with_context(|| match done.is_empty() {
+            true => format!("apply {}; nothing was changed", request.object),
+            false => format!("apply {}, after {}", request.object, done.join(", ")),
+        })?;
+        output::print(&format!("{} {}\n", request.object, request.done()))?;
+        done.push(request.object.clone());
+    }
+    output::print(&format!("{}\n", now.totals))
+}
+
+/// The requests with the objects as they are, if those are as they were.
+async fn unchanged(control: &Control, saved: &Saved) -> Result<Vec<(Request, Option<Value>)>> {
+    let mut requests = Vec::new();
+    let mut moved = Vec::new();
+    for request in &saved.requests {
+        let live = request.live(&control.rest).await.with_context(|| format!("read {}", request.object))?;
+        match (&live, request.before.as_str()) {
+            (None, "") => {}
+            (Some(_), "") => moved.push(format!("{}: it was not there then, and is now", request.object)),
+            (None, _) => moved.push(format!("{}: it was there then, and is not now", request.object)),
+            (Some(live), before) if digest(live) != before => {
+                moved.push(format!("{}: somebody changed it since", request.object));
+            }
+            (Some(_), _) => {}
+        }
+        requests.push((request.clone(), live));
+    }
+    refuse(moved)?;
+    Ok(requests)
+}
+
+fn refuse(moved: Vec<String>) -> Result<()> {
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let more = moved.len().saturating_sub(LINES_MAX);
+    let mut lines: Vec<String> =
+        moved.into_iter().take(LINES_MAX).map(|line| format!("\n  {line}")).collect();
+    if more > 0 {
+        lines.push(format!("\n  and {more} more"));
+    }
+    let hint = Hint("nothing was changed; plan again, look at it, and apply the new plan".to_owned());
+    Err(anyhow::Error::new(hint)
+        .context(anyhow!("the world has moved since the plan was made:{}", lines.concat())))
+}

@@ -1,0 +1,194 @@
+//! What plans look like in a pipe, on 80 columns: one template, many kinds of things, and hundreds of rows.
+
+use std::sync::Arc;
+
+use decide::activation::{Follows, HoldWhy};
+use decide::plan::Totals;
+use decide::{PolicyKey, TemplateKey};
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn policy(name: &str) -> PolicyKey {
+    PolicyKey { namespace: "default".to_owned(), name: name.to_owned() }
+}
+
+fn template(kind: &str, name: &str) -> TemplatePlan {
+    TemplatePlan {
+        template: Arc::new(TemplateKey {
+            api_version: "apps/v1".to_owned(),
+            kind: kind.to_owned(),
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+        }),
+        claim: None,
+        held: None,
+        clusters: Arc::default(),
+        why: "PropagationPolicy default/web claims it and still matches; the policy acts at once".into(),
+    }
+}
+
+fn moves(kind: &str, name: &str, changes: &[(&str, Action, bool)]) -> TemplatePlan {
+    let change = |(cluster, action, suspended): &(&str, Action, bool)| {
+        ((*cluster).to_owned(), ClusterPlan { action: *action, suspended: *suspended })
+    };
+    TemplatePlan { clusters: Arc::new(changes.iter().map(change).collect()), ..template(kind, name) }
+}
+
+fn plan(templates: Vec<TemplatePlan>, totals: Totals) -> Plan {
+    let totals = Totals { templates: templates.len(), ..totals };
+    let named = |one: TemplatePlan| (one.template.to_string(), one);
+    Plan { templates: templates.into_iter().map(named).collect(), totals }
+}
+
+#[track_caller]
+fn check(plan: &Plan, detailed: bool, expected: Expect) {
+    let text = shown(plan, detailed, Paint::NONE);
+    let wide = text.lines().find(|line| line.chars().count() > 80);
+    assert_eq!(wide, None, "it does not fit");
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn nothing_is_said_in_one_line() {
+    check(
+        &Plan::default(),
+        false,
+        expect![[r#"
+        Plan: nothing changes.
+    "#]],
+    );
+}
+
+fn everything() -> Vec<TemplatePlan> {
+    let create = Action::Create { replicas: 2 };
+    let held = HoldWhy::Lazy { policy: policy("web"), generation: 3, follows: Follows::Nothing };
+    let by = || policy("web");
+    vec![
+        TemplatePlan {
+            claim: Some(ClaimChange::Claimed { by: by() }),
+            ..moves("Deployment", "a", &[("m1", create, false), ("m2", create, false), ("m3", create, true)])
+        },
+        moves("Deployment", "b", &[("m1", Action::Delete { replicas: 1 }, false), ("m2", create, false)]),
+        moves(
+            "Deployment",
+            "c",
+            &[("m1", Action::Scale { from: 1, to: 4 }, false), ("m2", Action::Update, true)],
+        ),
+        moves("ConfigMap", "d", &[("m1", Action::Delete { replicas: 0 }, false)]),
+        moves("Deployment", "e", &[("m1", Action::Suspend, true), ("m2", Action::Resume, false)]),
+        TemplatePlan {
+            claim: Some(ClaimChange::Preempted { from: policy("old"), by: by() }),
+            held: Some(held),
+            ..template("Deployment", "f")
+        },
+        TemplatePlan {
+            claim: Some(ClaimChange::Handed { from: policy("old"), to: by() }),
+            ..template("Deployment", "g")
+        },
+        TemplatePlan { claim: Some(ClaimChange::Released { from: by() }), ..template("Deployment", "h") },
+    ]
+}
+
+#[test]
+fn everything_that_can_happen_has_its_mark() {
+    let totals =
+        Totals { claimed: 1, handed: 1, preempted: 1, moved: 1, held: 1, created: 4, ..Totals::default() };
+    check(
+        &plan(everything(), totals),
+        false,
+        expect![[r#"
+        Plan: 8 templates, 1 claimed, 1 handed over, 1 preempted, 1 moved, 1 waiting, 4
+        to create.
+
+        - ConfigMap shop/d
+            - m1: delete
+              because PropagationPolicy default/web claims it and still matches; the
+              policy acts at once
+
+        + Deployment shop/a
+            = claimed by PropagationPolicy default/web
+            + m1, m2: create with 2 replicas
+            ! m3: create with 2 replicas, held back until it is resumed
+              because PropagationPolicy default/web claims it and still matches; the
+              policy acts at once
+
+        ~ Deployment shop/b
+            - m1: delete with 1 replica
+            + m2: create with 2 replicas
+              because PropagationPolicy default/web claims it and still matches; the
+              policy acts at once
+
+        ~ Deployment shop/c
+            ~ m1: scale from 1 to 4 replicas
+            ! m2: update, held back until it is resumed
+              because PropagationPolicy default/web claims it and still matches; the
+              policy acts at once
+
+        ~ Deployment shop/e
+            ! m1: suspend
+            ~ m2: resume
+              because PropagationPolicy default/web claims it and still matches; the
+              policy acts at once
+
+        ! Deployment shop/f
+            ! taken from PropagationPolicy default/old by PropagationPolicy default/web
+            ! waits: PropagationPolicy default/web is lazy, so its generation 3 waits
+              until the template changes (L1); nothing is propagated until then
+
+        = Deployment shop/g
+            = handed from PropagationPolicy default/old to PropagationPolicy default/web
+              because PropagationPolicy default/web claims it and still matches; the
+              policy acts at once
+
+        = Deployment shop/h
+            = released by PropagationPolicy default/web
+              because PropagationPolicy default/web claims it and still matches; the
+              policy acts at once
+    "#]],
+    );
+}
+
+fn many() -> Plan {
+    let clusters: Vec<String> = (1..=30).map(|number| format!("cluster-{number:02}")).collect();
+    let changes: Vec<(&str, Action, bool)> =
+        clusters.iter().map(|cluster| (cluster.as_str(), Action::Create { replicas: 1 }, false)).collect();
+    let web = (0..400).map(|number| moves("Deployment", &format!("web-{number:03}"), &changes));
+    let old = (0..3).map(|number| moves("Job", &format!("old-{number}"), &[("m1", Action::Update, false)]));
+    let templates: Vec<TemplatePlan> = web.chain(old).collect();
+    plan(templates, Totals { created: 12_000, updated: 3, ..Totals::default() })
+}
+
+#[test]
+fn hundreds_to_which_the_same_happens_are_one_block() {
+    check(
+        &many(),
+        false,
+        expect![[r#"
+        Plan: 403 templates, 12000 to create, 3 to update.
+
+        + 400 × Deployment: shop/web-000, shop/web-001, shop/web-002, shop/web-003,
+          shop/web-004, shop/web-005, and 394 more
+            + cluster-01, cluster-02, cluster-03, cluster-04, cluster-05, cluster-06,
+              cluster-07, cluster-08, cluster-09, cluster-10, cluster-11, cluster-12,
+              cluster-13, cluster-14, cluster-15, cluster-16, cluster-17, cluster-18,
+              cluster-19, cluster-20, cluster-21, cluster-22, cluster-23, cluster-24,
+              cluster-25, cluster-26, cluster-27, cluster-28, cluster-29, cluster-30:
+              create with 1 replica
+              because PropagationPolicy default/web claims it and still matches; the
+              policy acts at once
+
+        ~ 3 × Job: shop/old-0, shop/old-1, shop/old-2
+            ~ m1: update
+              because PropagationPolicy default/web claims it and still matches; the
+              policy acts at once
+    "#]],
+    );
+}
+
+#[test]
+fn in_detail_each_is_shown() {
+    let text = shown(&many(), true, Paint::NONE);
+    assert!(text.lines().filter(|line| line.starts_with("+ Deployment shop/web-")).count() == 400);
+    assert!(text.lines().all(|line| line.chars().count() <= 80));
+}

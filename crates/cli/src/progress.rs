@@ -1,0 +1,42 @@
+//! Says that something is under way when it takes longer than a second and somebody looks.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+/// When the first word is said, and how often the next ones.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Waits for `done`; meanwhile says what is being done, on stderr and only on a terminal.
+pub async fn saying<T>(what: &str, done: impl Future<Output = T>) -> T {
+    if !std::io::stderr().is_terminal() {
+        return done.await;
+    }
+    let begun = Instant::now();
+    let mut ticks = interval_at(begun + SECOND, SECOND);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut done = std::pin::pin!(done);
+    let mut said = false;
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut done => {
+                if said {
+                    talk("\r\u{1b}[K");
+                }
+                return answer;
+            }
+            _ = ticks.tick() => {
+                said = true;
+                talk(&format!("\r\u{1b}[K{what} … {} s", begun.elapsed().as_secs()));
+            }
+        }
+    }
+}
+
+fn talk(text: &str) {
+    let mut stderr = std::io::stderr();
+    // Who does not listen misses nothing.
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}

@@ -1,0 +1,200 @@
+//! `longshore plan` and `longshore apply`.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::terminal::{BINARY, Said, Terminal, deployment, policy};
+
+fn file(terminal: &Terminal, name: &str, objects: &[Value]) {
+    let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
+    std::fs::write(terminal.home.path().join(name), text.join("\n---\n")).expect("it can be written");
+}
+
+/// Everything rests, as far as decisions go.
+fn rest(terminal: &Terminal) {
+    terminal.until("plan --restart", |said| said.code == Some(0));
+}
+
+fn planned(terminal: &Terminal, line: &str) -> String {
+    let said = terminal.run(line);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(2), ""), "longshore {line}\n{}", said.stdout);
+    said.stdout
+}
+
+fn refused(terminal: &Terminal, line: &str) -> String {
+    let Said { code, stdout, stderr } = terminal.run(line);
+    assert_eq!((code, stdout.as_str()), (Some(1), ""), "longshore {line}\n{stderr}");
+    stderr
+}
+
+#[test]
+fn a_change_is_seen_before_it_is_made_and_made_as_it_was_seen() {
+    let terminal = Terminal::open(2, &[]);
+    terminal.apply(&[policy("pp", &["member1"]), deployment("web", 2)]);
+    terminal.until("get deploy web", |said| said.stdout.contains("member1"));
+    rest(&terminal);
+
+    file(&terminal, "move.yaml", &[policy("pp", &["member2"])]);
+    let said = planned(&terminal, "plan -f move.yaml");
+    expect![[r#"
+        Plan: 1 template, 1 moved, 1 to create, 1 to delete.
+
+        ~ Deployment default/web
+            - member1: delete with 2 replicas
+            + member2: create with 2 replicas
+              because PropagationPolicy default/pp claims it and still matches; the
+              policy acts at once
+    "#]]
+    .assert_eq(&said);
+    let document: Value =
+        serde_json::from_str(&terminal.run("plan -f move.yaml -o json").stdout).expect("JSON");
+    assert_eq!((&document["totals"]["moved"], &document["totals"]["created"]), (&json!(1), &json!(1)));
+    assert!(terminal.run("plan -f move.yaml -o yaml").stdout.contains("moved: 1"));
+    assert!(terminal.ok("get deploy web").contains("member1"), "a plan changes nothing");
+
+    let saved = terminal.run("plan -f move.yaml --save move.plan");
+    assert_eq!(saved.stderr, "saved; `longshore apply move.plan` applies exactly this\n");
+    assert_eq!(
+        terminal.ok("apply move.plan"),
+        "propagationpolicy.policy.karmada.io/pp configured\n\
+         Plan: 1 template, 1 moved, 1 to create, 1 to delete.\n"
+    );
+    terminal
+        .until("get deploy web", |said| said.stdout.contains("member2") && !said.stdout.contains("member1"));
+    rest(&terminal);
+    let nothing = terminal.run("plan -f move.yaml");
+    assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(0), "Plan: nothing changes.\n"));
+    expect![[r#"
+        error: the world has moved since the plan was made:
+          propagationpolicy.policy.karmada.io/pp: somebody changed it since
+        hint: nothing was changed; plan again, look at it, and apply the new plan
+    "#]]
+    .assert_eq(&refused(&terminal, "apply move.plan"));
+
+    expect![[r#"
+        Plan: 1 template, 1 released, 1 to delete.
+
+        - Deployment default/web
+            = released by PropagationPolicy default/pp
+            - member2: delete with 2 replicas
+              because the template is deleted
+    "#]]
+    .assert_eq(&planned(&terminal, "plan --delete deploy/web"));
+    expect![[r#"
+        error: propagationpolicy.policy.karmada.io/none is not there
+        hint: `kubectl get` shows what there is
+    "#]]
+    .assert_eq(&refused(&terminal, "plan --delete pp/none"));
+}
+
+#[test]
+fn a_plan_is_refused_when_the_world_has_moved() {
+    let terminal = Terminal::open(2, &[]);
+    terminal.apply(&[deployment("web", 2)]);
+    file(&terminal, "new.yaml", &[policy("pp", &["member1"])]);
+    rest(&terminal);
+    assert_eq!(terminal.run("plan -f new.yaml --save new.plan").code, Some(2));
+    terminal.apply(&[deployment("late", 1)]);
+    expect![[r#"
+        error: the world has moved since the plan was made:
+          apps/v1/Deployment default/late: nothing then, claimed, create member1 (1) now
+        hint: nothing was changed; plan again, look at it, and apply the new plan
+    "#]]
+    .assert_eq(&refused(&terminal, "apply new.plan"));
+    assert!(terminal.run("plan --delete pp/pp").stderr.contains("is not there"), "nothing was applied");
+
+    let path = terminal.home.path().join("new.plan");
+    let text = std::fs::read_to_string(&path).expect("it was saved").replace("member1", "member2");
+    std::fs::write(&path, text).expect("it can be written");
+    assert!(refused(&terminal, "apply new.plan").contains("is no plan, or somebody changed it"));
+}
+
+#[test]
+fn values_of_secrets_are_nowhere() {
+    let terminal = Terminal::open(1, &[]);
+    let secret = |value: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "key", "namespace": "default" },
+            "stringData": { "password": value },
+        })
+    };
+    let mut pp = policy("pp", &["member1"]);
+    pp["spec"]["resourceSelectors"] = json!([{ "apiVersion": "v1", "kind": "Secret" }]);
+    terminal.apply(&[pp, secret("hunter2")]);
+    terminal.until("get secret key", |said| said.stdout.contains("member1"));
+    rest(&terminal);
+    file(&terminal, "secret.yaml", &[secret("correct-horse")]);
+    for line in ["plan -f secret.yaml", "plan -f secret.yaml -o json --detailed", "plan --delete secret/key"]
+    {
+        let said = planned(&terminal, line);
+        assert!(said.contains("key") && !said.contains("horse") && !said.contains("hunter"), "{said}");
+    }
+    let said = refused(&terminal, "plan -f secret.yaml --save secret.plan");
+    assert!(
+        said.starts_with("error: secret/key cannot be saved\nhint: a plan file holds no values of Secrets")
+    );
+    assert!(!terminal.home.path().join("secret.plan").exists());
+}
+
+#[test]
+fn what_cannot_be_planned_is_an_error_that_says_why() {
+    let terminal = Terminal::open(1, &[]);
+    let mut wrong = policy("pp", &["member1"]);
+    wrong["spec"]["suspension"] =
+        json!({ "dispatching": true, "dispatchingOnClusters": { "clusterNames": ["member1"] } });
+    file(&terminal, "wrong.yaml", &[wrong]);
+    let said = refused(&terminal, "plan -f wrong.yaml");
+    assert!(said.starts_with("error: try propagationpolicy.policy.karmada.io/pp: post"), "{said}");
+    assert!(said.contains("suspension"), "{said}");
+    file(&terminal, "empty.yaml", &[]);
+    assert!(refused(&terminal, "plan -f empty.yaml").starts_with("error: no objects in the files\nhint: "));
+    assert!(refused(&terminal, "plan -f missing.yaml").starts_with("error: read missing.yaml: "));
+    let usage = terminal.run("plan");
+    assert_eq!(usage.code, Some(2), "clap's own, as for every command: {}", usage.stderr);
+}
+
+#[test]
+fn what_belongs_together_is_planned_together() {
+    let terminal = Terminal::open(2, &[]);
+    let mut web = deployment("web", 3);
+    web["metadata"]["namespace"] = "shop".into();
+    let mut pp = policy("pp", &["member1", "member2"]);
+    pp["metadata"]["namespace"] = "shop".into();
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "shop" } });
+    let text: Vec<String> = [namespace, pp, web].iter().map(ToString::to_string).collect();
+    let mut plan = Command::new(BINARY)
+        .args(["plan", "-f", "-"])
+        .current_dir(terminal.home.path())
+        .env_clear()
+        .env("HOME", terminal.home.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    plan.stdin.take().expect("it listens").write_all(text.join("\n---\n").as_bytes()).expect("it reads");
+    let output = plan.wait_with_output().expect("it ends");
+    expect![[r#"
+        Plan: 2 templates, 1 claimed, 4 to create.
+
+        + Deployment shop/web
+            = claimed by PropagationPolicy shop/pp
+            + member1, member2: create with 3 replicas
+              because PropagationPolicy shop/pp is the only policy that matches it; the
+              policy acts at once
+
+        + Namespace shop
+            + member1, member2: create
+              because every namespace goes to every cluster
+    "#]]
+    .assert_eq(&String::from_utf8_lossy(&output.stdout));
+    expect![[r#"
+        note: the server cannot try these changes, so defaults are filled in here:
+          propagationpolicy.policy.karmada.io/pp: post /apis/policy.karmada.io/v1alpha1/namespaces/shop/propagationpolicies: not found
+          deployment.apps/web: post /apis/apps/v1/namespaces/shop/deployments: not found
+    "#]].assert_eq(&String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2));
+}
