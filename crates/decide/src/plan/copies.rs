@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::Binding;
 use api::binding::GracefulEvictionTask;
 use api::labels::is_bookkeeping;
-use api::{Binding, Cluster};
 use serde_json::Value;
 
 use super::difference::View;
@@ -102,7 +102,8 @@ impl<'w> Copies<'w> {
                 replicas.entry(cluster).or_insert(0);
             });
         }
-        replicas.retain(|cluster, _| !is_going(view.world, cluster));
+        let going = going(view.world);
+        replicas.retain(|cluster, _| !going.contains(cluster));
         Copies { replicas, failed: BTreeSet::new(), content: None }
     }
 
@@ -110,7 +111,8 @@ impl<'w> Copies<'w> {
     fn stay(&mut self, before: &Copies<'w>, is: &View<'w>) {
         let kept = is.template.is_some_and(|template| is_namespace(template) && !works::is_synced(template));
         if kept {
-            let there = before.replicas.keys().filter(|cluster| !is_going(is.world, cluster));
+            let going = going(is.world);
+            let there = before.replicas.keys().filter(|cluster| !going.contains(*cluster));
             self.replicas.extend(there.map(|cluster| (*cluster, 0)));
         }
     }
@@ -190,9 +192,10 @@ fn stays(binding: &Binding, task: &GracefulEvictionTask) -> bool {
     }
 }
 
-fn is_going(world: &World, cluster: &str) -> bool {
-    let going = |found: &Cluster| found.metadata.deletion_timestamp.is_some();
-    world.clusters.iter().any(|found| found.metadata.name == cluster && going(found))
+/// Clusters on their way out take everything along; mostly there are none.
+fn going(world: &World) -> Vec<&str> {
+    let going = world.clusters.iter().filter(|cluster| cluster.metadata.deletion_timestamp.is_some());
+    going.map(|cluster| cluster.metadata.name.as_str()).collect()
 }
 
 fn is_namespace(template: &Template) -> bool {

@@ -206,3 +206,6 @@ fn identity(manifest: &Value) -> TemplateKey {
 fn id(key: &TemplateKey) -> String {
     format!("{}/{} {}/{}", key.api_version, key.kind, key.namespace, key.name)
 }
+
+#[cfg(test)]
+mod tests;
