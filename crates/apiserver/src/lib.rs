@@ -32,7 +32,7 @@ mod recorded;
 mod registry;
 mod request;
 pub mod schema;
-mod selector;
+pub mod selector;
 mod serve;
 mod server;
 mod stored;

@@ -169,6 +169,13 @@ impl Kinds {
 }
 
 impl Kinds {
+    /// A template as an object of this server; none if it does not have the kind.
+    pub fn target(&self, key: &TemplateKey) -> Option<Target> {
+        let is_of = |kind: &&Kind| kind.kind == key.kind && kind.api_version == key.api_version;
+        let kind = self.0.iter().find(is_of)?.clone();
+        Some(Target { kind, namespace: key.namespace.clone(), name: key.name.clone() })
+    }
+
     /// The one template that the words name.
     pub fn template(&self, words: &[String], namespace: &str) -> Result<Target> {
         let mut targets = self.targets(words, namespace)?;

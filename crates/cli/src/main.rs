@@ -21,6 +21,7 @@ mod places;
 mod plan;
 mod policies;
 mod progress;
+mod reconcile;
 mod status;
 mod suspend;
 mod taint;
@@ -64,6 +65,8 @@ enum Command {
     Suspend(suspend::Suspend),
     /// Let go what was held back, after saying what that dispatches.
     Resume(suspend::Resume),
+    /// Let policies that wait for a change of their templates act now.
+    Reconcile(reconcile::Arguments),
     /// Set or remove taints of a cluster.
     Taint(taint::Arguments),
     /// Keep new workloads away from a cluster.
@@ -104,6 +107,7 @@ fn main() -> ExitCode {
         Command::Why(arguments) => asking(why::run(&arguments)),
         Command::Suspend(arguments) => asking(suspend::suspend(&arguments)),
         Command::Resume(arguments) => asking(suspend::resume(&arguments)),
+        Command::Reconcile(arguments) => asking(reconcile::run(&arguments)),
         Command::Taint(arguments) => asking(taint::run(&arguments)),
         Command::Cordon(arguments) => asking(taint::cordon(&arguments)),
         Command::Uncordon(arguments) => asking(taint::uncordon(&arguments)),

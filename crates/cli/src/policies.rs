@@ -3,6 +3,7 @@
 use anyhow::Result;
 use api::kinds::{CLUSTER_PROPAGATION_POLICY, Kind, PROPAGATION_POLICY};
 use controllers::rest::Collection;
+use decide::PolicyKey;
 use serde_json::Value;
 
 use crate::Hint;
@@ -21,6 +22,11 @@ pub struct Found {
 }
 
 impl Found {
+    /// It as decisions know it.
+    pub fn key(&self) -> PolicyKey {
+        PolicyKey { namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+
     /// It as kubectl prints it.
     pub fn printed(&self) -> String {
         format!("{}.{}/{}", self.kind.singular(), self.kind.group, self.name)

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use decide::PolicyKey;
 use decide::activation::{Activation, FollowWhy, HoldWhy};
 use decide::claim::ClaimReason;
 use decide::placement::Placement;
 use decide::why::{ClusterWhy, InEffect, Verdict, Why};
+use decide::{PolicyKey, TemplateKey};
 
 use crate::text::{Paint, wrapped};
 use crate::why::{Onto, Story};
@@ -84,6 +84,10 @@ fn in_effect(text: &mut String, why: &Why, paint: Paint) {
             format!(", by {}", next.policy)
         };
         let _ = writeln!(text, "{}", line("", &format!("Then{by}: {}", placed(&next.placement))));
+        // Who reconciles keeps the owner; a change may choose another one.
+        if by.is_empty() {
+            let _ = writeln!(text, "{}", line("", &format!("Now: {}", reconcile(&why.template))));
+        }
     }
     if why.waits_for_policy {
         let said = "It was changed while no policy matched: the next one that does acts at once (S3).";
@@ -100,6 +104,14 @@ fn in_effect(text: &mut String, why: &Why, paint: Paint) {
         let names: Vec<&str> = why.required_by.iter().map(|binding| binding.name.as_str()).collect();
         let _ = writeln!(text, "{}", line("Needed by", &format!("binding {}", names.join(", "))));
     }
+}
+
+/// What lets it take effect without a change.
+fn reconcile(key: &TemplateKey) -> String {
+    let kind = key.kind.to_lowercase();
+    let group = if key.group().is_empty() { String::new() } else { format!(".{}", key.group()) };
+    let namespace = if key.namespace.is_empty() { String::new() } else { format!(" -n {}", key.namespace) };
+    format!("longshore reconcile {kind}{group}/{}{namespace}", key.name)
 }
 
 /// Which generation of which policy the binding repeats, and whether there is a newer one.

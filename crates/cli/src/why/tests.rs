@@ -227,6 +227,7 @@ fn lazy_pending() {
         Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
                     until the template changes (L1); generation 1 holds until then.
                     Then: 2 replicas in full to each cluster: member1 2, member2 2.
+                    Now: longshore reconcile deployment.apps/nginx -n default
         Clusters    2 replicas in full to each cluster: member1 2.
           member1   chosen, 2 replicas
           member2, member3
@@ -236,40 +237,42 @@ fn lazy_pending() {
         Some("member2"),
         &[],
         &expect![[r#"
-        Deployment default/nginx
+            Deployment default/nginx
 
-        Policy      PropagationPolicy default/lazy claims it and still matches.
-        In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
-        Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
-                    until the template changes (L1); generation 1 holds until then.
-                    Then: 2 replicas in full to each cluster: member1 2, member2 2.
-        Clusters    2 replicas in full to each cluster: member1 2.
-          member2   not chosen: the placement does not select it
+            Policy      PropagationPolicy default/lazy claims it and still matches.
+            In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
+            Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
+                        until the template changes (L1); generation 1 holds until then.
+                        Then: 2 replicas in full to each cluster: member1 2, member2 2.
+                        Now: longshore reconcile deployment.apps/nginx -n default
+            Clusters    2 replicas in full to each cluster: member1 2.
+              member2   not chosen: the placement does not select it
 
-        To get it onto member2 you would have to
-          1. change the template or reconcile it, so that PropagationPolicy default/lazy
-             takes effect
-    "#]],
+            To get it onto member2 you would have to
+              1. change the template or reconcile it, so that PropagationPolicy default/lazy
+                 takes effect
+        "#]],
     );
     stage.check_onto(
         Some("member3"),
         &[],
         &expect![[r#"
-        Deployment default/nginx
+            Deployment default/nginx
 
-        Policy      PropagationPolicy default/lazy claims it and still matches.
-        In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
-        Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
-                    until the template changes (L1); generation 1 holds until then.
-                    Then: 2 replicas in full to each cluster: member1 2, member2 2.
-        Clusters    2 replicas in full to each cluster: member1 2.
-          member3   not chosen: the placement does not select it
+            Policy      PropagationPolicy default/lazy claims it and still matches.
+            In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
+            Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
+                        until the template changes (L1); generation 1 holds until then.
+                        Then: 2 replicas in full to each cluster: member1 2, member2 2.
+                        Now: longshore reconcile deployment.apps/nginx -n default
+            Clusters    2 replicas in full to each cluster: member1 2.
+              member3   not chosen: the placement does not select it
 
-        To get it onto member3 you would have to
-          1. let the placement of PropagationPolicy default/lazy select the cluster
-          2. change the template or reconcile it, so that PropagationPolicy default/lazy
-             takes effect
-    "#]],
+            To get it onto member3 you would have to
+              1. let the placement of PropagationPolicy default/lazy select the cluster
+              2. change the template or reconcile it, so that PropagationPolicy default/lazy
+                 takes effect
+        "#]],
     );
     stage.nginx(3);
     stage.check(&expect![[r#"
@@ -296,6 +299,7 @@ fn lazy_pending_from_the_beginning() {
         Waits       PropagationPolicy default/lazy is lazy, so its generation 1 waits
                     until the template changes (L1); nothing is propagated until then.
                     Then: 2 replicas in full to each cluster: member1 2.
+                    Now: longshore reconcile deployment.apps/nginx -n default
         Clusters    none: it has no binding, so nothing is propagated.
     "#]]);
 }

@@ -4,6 +4,7 @@ mod clusters;
 mod connection;
 mod get;
 mod plan;
+mod reconcile;
 mod suspend;
 mod terminal;
 mod why;

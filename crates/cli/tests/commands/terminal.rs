@@ -76,6 +76,14 @@ impl Terminal {
             assert!(status.is_success(), "{path}: {answer}");
         }
     }
+
+    /// Merges a patch into an object.
+    pub fn patch(&self, path: &str, patch: &serde_json::Value) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let door = checks::client::Door::open(&self.server.kubeconfig);
+        let (status, answer) = runtime.block_on(door.request(http::Method::PATCH, path, patch.to_string()));
+        assert!(status.is_success(), "{path}: {answer}");
+    }
 }
 
 /// Where objects like this one are created.

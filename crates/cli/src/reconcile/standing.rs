@@ -1,0 +1,53 @@
+//! How a template stands to the policy that claims it. Pure.
+
+use std::fmt;
+
+use api::records::Pin;
+use decide::activation::{Activation, HoldWhy};
+use decide::world::Answers;
+use decide::{TemplateKey, World};
+
+/// How a template stands to its policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Its policy has something new that waits for a change of the template.
+    Waits,
+    /// It follows its policy as it is now.
+    UpToDate,
+    /// Something has to be there first.
+    Blocked(String),
+    /// No policy claims it.
+    Unclaimed,
+}
+
+/// How a template stands.
+pub fn standing(world: &World, key: &TemplateKey) -> Standing {
+    let Some((template, decided)) = world.templates.get(key).zip(world.look(key, Answers::BRAIN)) else {
+        return Standing::Unclaimed;
+    };
+    let Some(policy) = decided.claim.policy() else { return Standing::Unclaimed };
+    if let Some(refusal) = decided.refusal {
+        return Standing::Blocked(refusal.to_string());
+    }
+    match &decided.activation {
+        Activation::Hold(hold @ HoldWhy::MissingOverrides { .. }) => Standing::Blocked(hold.to_string()),
+        Activation::Hold(HoldWhy::Lazy { .. } | HoldWhy::Static { .. }) => {
+            let binding = world.bindings.get(&key.binding());
+            let pin = binding.and_then(|binding| Pin::read(&binding.metadata));
+            let is_newest = |pin: Pin| pin.policy == policy.mark() && pin.template == template.digest;
+            if pin.is_some_and(is_newest) { Standing::UpToDate } else { Standing::Waits }
+        }
+        _ => Standing::UpToDate,
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Standing::Waits => write!(formatter, "waits for a change"),
+            Standing::UpToDate => write!(formatter, "follows its policy already"),
+            Standing::Blocked(why) => write!(formatter, "cannot be reconciled: {why}"),
+            Standing::Unclaimed => write!(formatter, "is claimed by no policy"),
+        }
+    }
+}
