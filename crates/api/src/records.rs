@@ -6,8 +6,9 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::{ObjectMeta, Suspension, is_default};
+use crate::{ObjectMeta, Suspension, Time, is_default};
 
 /// Start of every key of ours; such keys are never a user's change of a template.
 pub const PREFIX: &str = "longshore.io/";
@@ -22,6 +23,31 @@ pub const WAITING: &str = "longshore.io/waiting";
 /// On templates: a value that was never there before asks for propagation by the policy as it is now.
 /// `longshore reconcile` writes it.
 pub const RECONCILE: &str = "longshore.io/reconcile";
+
+/// On policies: list of [`Past`], what their spec said before, oldest first.
+pub const HISTORY: &str = "longshore.io/history";
+
+/// What a policy said for a while.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Past {
+    /// Which generation it was.
+    pub generation: i64,
+    /// When the next one replaced it.
+    pub until: Option<Time>,
+    /// What its author noted in `kubernetes.io/change-cause`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cause: String,
+    /// The whole spec.
+    pub spec: Value,
+}
+
+impl Past {
+    /// The earlier generations of a policy, oldest first; none if nobody noted them.
+    pub fn read(policy: &ObjectMeta) -> Vec<Past> {
+        read(policy, HISTORY).unwrap_or_default()
+    }
+}
 
 /// A policy at one moment of its life.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

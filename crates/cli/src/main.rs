@@ -22,6 +22,7 @@ mod plan;
 mod policies;
 mod progress;
 mod reconcile;
+mod rollout;
 mod status;
 mod suspend;
 mod taint;
@@ -67,6 +68,8 @@ enum Command {
     Resume(suspend::Resume),
     /// Let policies that wait for a change of their templates act now.
     Reconcile(reconcile::Arguments),
+    /// Follow a policy through its generations, and back.
+    Rollout(rollout::Arguments),
     /// Set or remove taints of a cluster.
     Taint(taint::Arguments),
     /// Keep new workloads away from a cluster.
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         Command::Suspend(arguments) => asking(suspend::suspend(&arguments)),
         Command::Resume(arguments) => asking(suspend::resume(&arguments)),
         Command::Reconcile(arguments) => asking(reconcile::run(&arguments)),
+        Command::Rollout(arguments) => asking(rollout::run(&arguments)),
         Command::Taint(arguments) => asking(taint::run(&arguments)),
         Command::Cordon(arguments) => asking(taint::cordon(&arguments)),
         Command::Uncordon(arguments) => asking(taint::uncordon(&arguments)),

@@ -15,6 +15,7 @@ mod binding;
 mod cluster;
 mod defaults;
 mod failover;
+mod history;
 mod override_policy;
 mod placement;
 mod propagation;

@@ -5,6 +5,7 @@ mod connection;
 mod get;
 mod plan;
 mod reconcile;
+mod rollout;
 mod suspend;
 mod terminal;
 mod why;

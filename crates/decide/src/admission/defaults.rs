@@ -6,7 +6,7 @@ use api::{Suspension, Time, finalizers, kinds, labels, names};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::Operation;
+use super::{Operation, history};
 
 /// Fills in what is missing; `old` is what is replaced. `random` becomes the permanent id of an object that needs
 /// one, `now` the time of a taint that has just been set.
@@ -29,6 +29,7 @@ pub fn defaults(
                 let id = labels::PROPAGATION_POLICY_PERMANENT_ID;
                 new_policy(object, id, finalizers::PROPAGATION_POLICY, random);
             }
+            history::record(object, old, now);
         }
         (kinds::POLICY_GROUP, "ClusterPropagationPolicy") => {
             propagation(object, old);
@@ -36,6 +37,7 @@ pub fn defaults(
                 let id = labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID;
                 new_policy(object, id, finalizers::CLUSTER_PROPAGATION_POLICY, random);
             }
+            history::record(object, old, now);
         }
         (kinds::POLICY_GROUP, "OverridePolicy") => own_namespace(object, &namespace),
         (kinds::POLICY_GROUP, "RolloutPolicy") => {

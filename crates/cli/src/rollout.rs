@@ -1,0 +1,239 @@
+//! `longshore rollout status|history|undo`: which generation of a policy each template follows, what the policy said
+//! before, and the way back.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, anyhow};
+use api::records::Past;
+use api::{ObjectMeta, PropagationSpec};
+use controllers::rest::{Collection, Error, Written};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::Hint;
+use crate::connection::{Connection, Control};
+use crate::output::{self, Format};
+use crate::policies::{self, Found};
+use crate::rollout::followers::{Follower, followers};
+use crate::text::table;
+
+mod followers;
+
+/// Arguments of `longshore rollout`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Show which generation of a policy each of its templates follows.
+    Status(Asked),
+    /// Show what a policy said before, and how many templates still follow it.
+    History(History),
+    /// Let a policy say again what it said before.
+    Undo(Undo),
+}
+
+#[derive(clap::Args)]
+struct Asked {
+    /// The policy: NAME, pp/NAME or cpp/NAME
+    #[arg(value_name = "POLICY")]
+    policy: String,
+    /// How to print
+    #[arg(long, short, value_name = "FORMAT")]
+    output: Option<Format>,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(clap::Args)]
+struct History {
+    /// Print what it said in this generation
+    #[arg(long, value_name = "N")]
+    generation: Option<i64>,
+    #[command(flatten)]
+    asked: Asked,
+}
+
+#[derive(clap::Args)]
+struct Undo {
+    /// The policy: NAME, pp/NAME or cpp/NAME
+    #[arg(value_name = "POLICY")]
+    policy: String,
+    /// The generation to go back to [default: the last one that said something else]
+    #[arg(long, value_name = "N")]
+    to_generation: Option<i64>,
+    /// Only print what it would say
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// One generation of a policy.
+#[derive(Serialize)]
+struct Generation {
+    #[serde(flatten)]
+    past: Past,
+    /// How many templates follow it.
+    templates: usize,
+}
+
+/// Runs one of the three.
+pub async fn run(arguments: &Arguments) -> Result<()> {
+    match &arguments.command {
+        Command::Status(asked) => status(asked).await,
+        Command::History(history) => self::history(history).await,
+        Command::Undo(undo) => self::undo(undo).await,
+    }
+}
+
+async fn status(asked: &Asked) -> Result<()> {
+    let control = asked.connection.open().await?;
+    let found = policies::find(&control, &asked.policy).await?;
+    let followers = followed(&control, &found).await?;
+    let newest = generation(&found.object);
+    if let Some(format) = asked.output {
+        return format.print(&json!({ "generation": newest, "templates": followers }));
+    }
+    let current = followers.iter().filter(|one| one.is_current).count();
+    let mut text = format!(
+        "{} is at generation {newest}: {current} of {} templates follow it.\n",
+        found.printed(),
+        followers.len()
+    );
+    if !followers.is_empty() {
+        let rows: Vec<Vec<String>> = followers.iter().map(Follower::row).collect();
+        text += &format!("\n{}", table(&["TEMPLATE", "FOLLOWS", "STATE"], &rows));
+    }
+    output::print(&text)
+}
+
+async fn history(arguments: &History) -> Result<()> {
+    let asked = &arguments.asked;
+    let control = asked.connection.open().await?;
+    let found = policies::find(&control, &asked.policy).await?;
+    let all = generations(&found);
+    if let Some(wanted) = arguments.generation {
+        let past = pick(&found, &all, wanted)?;
+        return asked.output.unwrap_or(Format::Yaml).print(&past.spec);
+    }
+    let mut counts: BTreeMap<i64, usize> = BTreeMap::new();
+    for follower in followed(&control, &found).await? {
+        *counts.entry(follower.own_generation.unwrap_or(0)).or_default() += 1;
+    }
+    let all = all.into_iter().map(|past| {
+        let templates = counts.get(&past.generation).copied().unwrap_or(0);
+        Generation { past, templates }
+    });
+    let all: Vec<Generation> = all.collect();
+    if let Some(format) = asked.output {
+        return format.print(&all);
+    }
+    let or_none = |text: &str| if text.is_empty() { "<none>".to_owned() } else { text.to_owned() };
+    let row = |one: &Generation| {
+        let until = one.past.until.map_or_else(|| "now".to_owned(), |until| until.to_string());
+        vec![one.past.generation.to_string(), until, one.templates.to_string(), or_none(&one.past.cause)]
+    };
+    let rows: Vec<Vec<String>> = all.iter().map(row).collect();
+    let text = table(&["GENERATION", "UNTIL", "TEMPLATES", "CHANGE-CAUSE"], &rows);
+    if all.len() == 1 && all[0].past.generation > 1 {
+        output::tell("Nothing earlier is recorded: only Longshore's control plane keeps it.");
+    }
+    output::print(&format!("{}\n{text}", found.printed()))
+}
+
+async fn undo(arguments: &Undo) -> Result<()> {
+    let control = arguments.connection.open().await?;
+    let found = policies::find(&control, &arguments.policy).await?;
+    let all = generations(&found);
+    let past = match arguments.to_generation {
+        Some(wanted) => pick(&found, &all, wanted)?,
+        None => {
+            all.iter().rev().skip(1).find(|past| said(&past.spec) != said(&found.object["spec"])).ok_or_else(
+                || {
+                    let hint = Hint("`longshore rollout history` shows what is recorded".to_owned());
+                    anyhow::Error::new(hint)
+                        .context(format!("{} has said nothing else before", found.printed()))
+                },
+            )?
+        }
+    };
+    if said(&past.spec) == said(&found.object["spec"]) {
+        let text =
+            format!("{} says what it said in generation {} already\n", found.printed(), past.generation);
+        return output::print(&text);
+    }
+    let mut object = found.object.clone();
+    object["spec"] = said(&past.spec);
+    // Going back must not dispatch what somebody holds back now.
+    if let Some(brake) = found.object["spec"].get("suspension") {
+        object["spec"]["suspension"] = brake.clone();
+    }
+    if arguments.dry_run {
+        return Format::Yaml.print(&object["spec"]);
+    }
+    let written = write(&control, &found, &object).await?;
+    let (now, back) = (written.metadata.generation, past.generation);
+    output::print(&format!("{} rolled back to generation {back}, as generation {now}\n", found.printed()))?;
+    let spec: PropagationSpec = serde_json::from_value(object["spec"].take()).unwrap_or_default();
+    if spec.is_lazy() || control.switches().await?.gates.static_policy {
+        let command = format!("longshore reconcile --policy {}", arguments.policy);
+        output::tell(&format!("Templates follow when they change; to let them follow now: {command}"));
+    }
+    Ok(())
+}
+
+async fn write(control: &Control, found: &Found, object: &Value) -> Result<Written> {
+    let path = Collection::of(&found.kind, &found.namespace).object(&found.name);
+    control.rest.replace(&path, object).await.map_err(|error| {
+        let hint = match &error {
+            Error::Conflict { .. } => "somebody else has just changed it: look at it and try again",
+            _ => "nothing was changed",
+        };
+        anyhow::Error::new(Hint(hint.to_owned())).context(error).context("write the policy")
+    })
+}
+
+/// A spec without its brake.
+fn said(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    if let Some(fields) = spec.as_object_mut() {
+        fields.remove("suspension");
+    }
+    spec
+}
+
+/// Every generation that is known, oldest first; the last is the one that counts.
+fn generations(found: &Found) -> Vec<Past> {
+    let metadata: ObjectMeta = serde_json::from_value(found.object["metadata"].clone()).unwrap_or_default();
+    let mut all = Past::read(&metadata);
+    all.push(Past {
+        generation: metadata.generation,
+        until: None,
+        cause: metadata.annotation("kubernetes.io/change-cause").to_owned(),
+        spec: found.object["spec"].clone(),
+    });
+    all
+}
+
+fn pick<'p>(found: &Found, all: &'p [Past], wanted: i64) -> Result<&'p Past> {
+    all.iter().find(|past| past.generation == wanted).ok_or_else(|| {
+        let known: Vec<String> = all.iter().map(|past| past.generation.to_string()).collect();
+        let hint = Hint(format!("recorded are {}", known.join(", ")));
+        anyhow::Error::new(hint).context(format!("find generation {wanted} of {}", found.printed()))
+    })
+}
+
+async fn followed(control: &Control, found: &Found) -> Result<Vec<Follower>> {
+    let world = control.world().await.context("find who follows")?;
+    let policy =
+        world.policies.get(&found.key()).ok_or_else(|| anyhow!("{} has just gone", found.printed()))?;
+    Ok(followers(&world, policy))
+}
+
+fn generation(policy: &Value) -> i64 {
+    policy.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0)
+}

@@ -1,0 +1,71 @@
+//! Which generation of a policy each template follows that it claims. Pure.
+
+use api::records::Pin;
+use decide::binding::is_held;
+use decide::works::targets;
+use decide::{Policy, Template, World};
+use serde::Serialize;
+
+/// A template that a policy claims.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Follower {
+    /// The template.
+    pub template: String,
+    /// What it follows, in words.
+    pub follows: String,
+    /// The generation of this very policy that it follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_generation: Option<i64>,
+    /// It follows the policy as it is now.
+    pub is_current: bool,
+    /// Clusters to which nothing is written now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub suspended: Vec<String>,
+}
+
+/// Everybody whom a policy claims, by name.
+pub fn followers(world: &World, policy: &Policy) -> Vec<Follower> {
+    let claimed = world.templates.claimed(policy.id()).filter_map(|key| world.templates.get(key));
+    let mut all: Vec<Follower> = claimed.map(|template| follower(world, policy, template)).collect();
+    all.sort_by(|a, b| a.template.cmp(&b.template));
+    all
+}
+
+fn follower(world: &World, policy: &Policy, template: &Template) -> Follower {
+    let binding = world.bindings.get(&template.key.binding());
+    let pin = binding.and_then(|binding| Pin::read(&binding.metadata));
+    let own = pin.as_ref().filter(|pin| pin.policy.uid == policy.uid).map(|pin| pin.policy.generation);
+    let follows = match (&pin, own) {
+        (None, _) => "<nothing>".to_owned(),
+        (Some(_), Some(0)) => "what Karmada made of it".to_owned(),
+        (Some(_), Some(generation)) => format!("generation {generation}"),
+        (Some(pin), None) => {
+            let other = world.policies.iter().find(|other| other.uid == pin.policy.uid);
+            other.map_or_else(|| "a policy that is gone".to_owned(), |other| other.key.to_string())
+        }
+    };
+    let held = |binding: &std::sync::Arc<decide::Binding>| {
+        let names = targets(&binding.spec).into_iter().map(|target| target.name);
+        names.filter(|name| is_held(binding, name)).collect()
+    };
+    Follower {
+        template: template.key.to_string(),
+        follows,
+        own_generation: own,
+        is_current: own == Some(policy.generation),
+        suspended: binding.map(held).unwrap_or_default(),
+    }
+}
+
+impl Follower {
+    /// It as a row of a table.
+    pub fn row(&self) -> Vec<String> {
+        let state = if self.is_current { "up to date" } else { "waits for a change of the template" };
+        let state = match self.suspended.as_slice() {
+            [] => state.to_owned(),
+            clusters => format!("{state}, suspended in {}", clusters.join(", ")),
+        };
+        vec![self.template.clone(), self.follows.clone(), state]
+    }
+}
