@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 mod apply;
 mod certificates;
@@ -21,8 +21,10 @@ mod places;
 mod plan;
 mod policies;
 mod progress;
+mod promote;
 mod reconcile;
 mod rollout;
+mod shell;
 mod status;
 mod suspend;
 mod taint;
@@ -76,6 +78,12 @@ enum Command {
     Cordon(taint::Cordon),
     /// Let workloads come to a cluster again.
     Uncordon(taint::Cordon),
+    /// Take over an object that already runs in a cluster.
+    Promote(promote::Arguments),
+    /// Print what lets a shell complete commands and options.
+    Completion(shell::Completion),
+    /// Write manual pages into a directory.
+    Man(shell::Man),
 }
 
 impl Command {
@@ -92,7 +100,9 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let command = Arguments::parse().command;
+    let called = shell::called(std::env::args_os().next().as_deref());
+    let matches = Arguments::command().bin_name(called).get_matches();
+    let command = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command;
     let filter = tracing_subscriber::EnvFilter::try_from_env("LONGSHORE_LOG");
     tracing_subscriber::fmt()
         .with_env_filter(filter.unwrap_or_else(|_| command.usual_log().into()))
@@ -115,6 +125,9 @@ fn main() -> ExitCode {
         Command::Taint(arguments) => asking(taint::run(&arguments)),
         Command::Cordon(arguments) => asking(taint::cordon(&arguments)),
         Command::Uncordon(arguments) => asking(taint::uncordon(&arguments)),
+        Command::Promote(arguments) => asking(promote::run(&arguments)),
+        Command::Completion(arguments) => shell::completion(&arguments, Arguments::command()),
+        Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
     };
     ended(result.map(|()| ExitCode::SUCCESS))
 }

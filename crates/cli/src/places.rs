@@ -27,6 +27,11 @@ fn default_data_dir() -> Result<PathBuf> {
         .join("longshore"))
 }
 
+/// Makes a directory for everybody to read.
+pub fn directory(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).with_context(|| format!("make directory {}", path.display()))
+}
+
 /// Makes a directory that only its owner can enter.
 pub fn private_directory(path: &Path) -> Result<()> {
     let hint =

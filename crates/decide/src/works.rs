@@ -19,6 +19,7 @@ use serde::Serialize;
 pub use dispatch::{Conflict, Dispatch, Withdraw, dispatch, withdraw};
 pub use drift::{Delivered, was_delivered};
 pub use namespaces::{is_synced, namespace_works};
+pub use prune::prune;
 
 use crate::binding::is_held;
 use crate::overrides::Failed;

@@ -23,8 +23,8 @@ const METADATA: [&str; 10] = [
 const JOB_LABELS: [&str; 4] =
     ["controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"];
 
-/// Removes from a manifest what no member should get.
-pub(super) fn prune(manifest: &mut Value) {
+/// Removes from a manifest what belongs to the server it comes from and no other should get.
+pub fn prune(manifest: &mut Value) {
     for field in METADATA {
         remove(manifest, &["metadata", field]);
     }

@@ -1,0 +1,173 @@
+//! `longshore promote`: takes over an object that already runs in a member: it becomes a template, and a policy keeps
+//! it where it is. What it would lead to is asked before anything is written.
+
+use anyhow::{Context as _, Result};
+use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
+use api::{labels, names};
+use controllers::rest::{Collection, Error};
+use controllers::snapshot::{hide_values, is_secret};
+use decide::why::why;
+use decide::works::prune;
+use decide::world::{Answers, Change};
+use decide::{PolicyKey, World};
+use serde_json::{Value, json};
+
+use crate::connection::{Connection, Control};
+use crate::kinds::{Kinds, Target};
+use crate::output::{self, Format};
+use crate::{Hint, members};
+
+/// Arguments of `longshore promote`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The object in the member: KIND/NAME or KIND NAME
+    #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
+    what: Vec<String>,
+    /// The cluster that has it
+    #[arg(long, short = 'C', value_name = "NAME")]
+    cluster: String,
+    /// Only print the template and the policy
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Takes an object over.
+pub async fn run(arguments: &Arguments) -> Result<()> {
+    let control = arguments.connection.open().await?;
+    let target = Kinds::of(&control.rest).await?.template(&arguments.what, &control.namespace)?;
+    let found = found(&control, &target, &arguments.cluster).await?;
+    let template = template(&target, &arguments.cluster, found)?;
+    let policy = policy(&target, &arguments.cluster);
+    is_free(&control, &target).await?;
+    is_kept(&control.world().await?, &target, &template, &policy)?;
+    if arguments.dry_run {
+        return shown(template, &policy);
+    }
+    // The policy goes first, so that no other one has the template even for a moment.
+    let collection = Collection::of(kind_of_policy(&target), &target.namespace);
+    create(&control, &collection, &policy, "policy").await?;
+    let name = policy["metadata"]["name"].as_str().unwrap_or_default();
+    let kind = kind_of_policy(&target);
+    output::print(&format!("{}.{}/{name} created\n", kind.singular(), kind.group))?;
+    create(&control, &target.kind.collection(&target.namespace), &template, "template").await?;
+    output::print(&format!("{} promoted from {}\n", target.printed(), arguments.cluster))
+}
+
+async fn found(control: &Control, target: &Target, cluster: &str) -> Result<Value> {
+    let clusters = members::chosen(control, &[cluster.to_owned()]).await?;
+    let cluster = clusters.first().context("the cluster has just gone")?;
+    let member = members::reach(control, cluster).await?;
+    let found: Option<Value> = member.get(&target.path()).await.context("look for it in the cluster")?;
+    found.ok_or_else(|| {
+        let hint = Hint("`longshore get` shows what members have; is the namespace right (-n)?".to_owned());
+        let name = &cluster.metadata.name;
+        anyhow::Error::new(hint)
+            .context(format!("{} {:?} not found in cluster {name}", target.kind.plural, target.name))
+    })
+}
+
+/// The object without what belongs to the member.
+fn template(target: &Target, cluster: &str, mut object: Value) -> Result<Value> {
+    let label = |key: &str| object.pointer("/metadata/labels").and_then(|all| all.get(key)).is_some();
+    if label(labels::MANAGED) {
+        let hint = Hint("`longshore why` tells which policy brought it".to_owned());
+        return Err(anyhow::Error::new(hint).context(format!(
+            "{} in cluster {cluster} came from a control plane already",
+            target.printed()
+        )));
+    }
+    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    if let Some(owner) = owners.into_iter().flatten().find(|owner| owner["controller"] == true) {
+        let text = |key: &str| owner[key].as_str().unwrap_or_default().to_owned();
+        let hint = Hint(format!("promote {} {} instead", text("kind"), text("name")));
+        return Err(anyhow::Error::new(hint)
+            .context(format!("{} is made by another object of the cluster", target.printed())));
+    }
+    prune(&mut object);
+    object["apiVersion"] = json!(target.kind.api_version);
+    object["kind"] = json!(target.kind.kind);
+    Ok(object)
+}
+
+fn kind_of_policy(target: &Target) -> &'static api::kinds::Kind {
+    if target.namespace.is_empty() { &CLUSTER_PROPAGATION_POLICY } else { &PROPAGATION_POLICY }
+}
+
+/// A policy for this one object in this one cluster, which may take over what is there.
+fn policy(target: &Target, cluster: &str) -> Value {
+    let Target { kind, namespace, name } = target;
+    let of = kind_of_policy(target);
+    let mut selector = json!({ "apiVersion": kind.api_version, "kind": kind.kind, "name": name });
+    let mut metadata = json!({ "name": names::policy_name(&kind.api_version, &kind.kind, namespace, name) });
+    if !namespace.is_empty() {
+        selector["namespace"] = json!(namespace);
+        metadata["namespace"] = json!(namespace);
+    }
+    json!({
+        "apiVersion": of.api_version(),
+        "kind": of.kind,
+        "metadata": metadata,
+        "spec": {
+            "resourceSelectors": [selector],
+            "conflictResolution": "Overwrite",
+            "placement": { "clusterAffinity": { "clusterNames": [cluster] } },
+        },
+    })
+}
+
+async fn is_free(control: &Control, target: &Target) -> Result<()> {
+    let there: Option<Value> = control.rest.get(&target.path()).await?;
+    if there.is_none() {
+        return Ok(());
+    }
+    let hint =
+        Hint("let its policy send it to the cluster instead, with conflictResolution Overwrite".to_owned());
+    Err(anyhow::Error::new(hint).context(format!("{} is a template already", target.printed())))
+}
+
+/// Asks on paper who would claim it: only the new policy keeps it where it is.
+fn is_kept(world: &World, target: &Target, template: &Value, policy: &Value) -> Result<()> {
+    let mut then = world.clone();
+    let mut policy = policy.clone();
+    policy["metadata"]["uid"] = json!("promoted");
+    policy["metadata"]["generation"] = json!(1);
+    for object in [&policy, template] {
+        then.apply(&Change::Put(object.clone().into()))?;
+    }
+    let key = target.template();
+    then.settle(&[key.clone().into()].into(), Answers::BRAIN);
+    let own = PolicyKey {
+        namespace: target.namespace.clone(),
+        name: policy["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
+    };
+    let Some(why) = why(&then, &key, Answers::BRAIN) else { return Ok(()) };
+    if why.owner.as_ref() == Some(&own) {
+        return Ok(());
+    }
+    let hint = Hint("exclude it there, or create the template and let that policy have it".to_owned());
+    let owner = why.owner.map_or_else(|| "no policy".to_owned(), |owner| owner.to_string());
+    Err(anyhow::Error::new(hint)
+        .context(format!("{owner} would claim {} instead of a policy of its own", target.printed())))
+}
+
+fn shown(mut template: Value, policy: &Value) -> Result<()> {
+    if is_secret(&template) {
+        hide_values(&mut template);
+    }
+    Format::Yaml.print(policy)?;
+    output::print("---\n")?;
+    Format::Yaml.print(&template)
+}
+
+async fn create(control: &Control, collection: &Collection, object: &Value, what: &str) -> Result<()> {
+    control.rest.create(collection, object).await.map(drop).map_err(|error| {
+        let hint = match &error {
+            Error::NotFound { .. } => "the control plane lacks the namespace; create it first",
+            Error::Conflict { .. } => "it exists already; look at it with kubectl",
+            _ => "look at what exists already with kubectl, and try again",
+        };
+        anyhow::Error::new(Hint(hint.to_owned())).context(error).context(format!("create the {what}"))
+    })
+}

@@ -1,0 +1,67 @@
+//! What a shell and a reader need besides the commands: completion, manual pages, and the name under which the
+//! program was started.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Command;
+use clap_complete::Shell;
+
+use crate::{output, places};
+
+/// How kubectl calls what it starts for `kubectl longshore`.
+const PLUGIN: &str = "kubectl-longshore";
+
+/// Arguments of `longshore completion`.
+#[derive(clap::Args)]
+pub struct Completion {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// Arguments of `longshore man`.
+#[derive(clap::Args)]
+pub struct Man {
+    /// The directory for the pages, one per command
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+/// The name by which usage texts call the program.
+pub fn called(program: Option<&OsStr>) -> &'static str {
+    let name = program.and_then(|program| Path::new(program).file_name());
+    if name == Some(OsStr::new(PLUGIN)) { "kubectl longshore" } else { "longshore" }
+}
+
+/// Prints what lets a shell complete commands and options.
+pub fn completion(arguments: &Completion, mut command: Command) -> Result<()> {
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "longshore", &mut text);
+    output::print(&String::from_utf8_lossy(&text))
+}
+
+/// Writes a manual page per command.
+pub fn man(arguments: &Man, command: Command) -> Result<()> {
+    let directory = &arguments.directory;
+    places::directory(directory)?;
+    clap_mangen::generate_to(command.bin_name("longshore"), directory)
+        .with_context(|| format!("write manual pages to {}", directory.display()))?;
+    output::tell(&format!("Read them with: man {}", directory.join("longshore.1").display()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_follows_how_it_was_started() {
+        let check = |program: &str, expected: &str| assert_eq!(called(Some(OsStr::new(program))), expected);
+        check("longshore", "longshore");
+        check("/usr/local/bin/kubectl-longshore", "kubectl longshore");
+        check("target/debug/longshore", "longshore");
+        assert_eq!(called(None), "longshore");
+    }
+}
