@@ -82,6 +82,10 @@ fn condition(name: &'static str, condition: &str) -> Column {
     column(name, &format!(".status.conditions[?(@.type==\"{condition}\")].status"))
 }
 
+fn annotation(name: &'static str, key: &str) -> Column {
+    column(name, &format!(".metadata.annotations.{}", key.replace('.', "\\.")))
+}
+
 fn wide(column: Column) -> Column {
     Column { wide: true, ..column }
 }

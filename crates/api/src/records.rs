@@ -24,6 +24,11 @@ pub const WAITING: &str = "longshore.io/waiting";
 /// `longshore reconcile` writes it.
 pub const RECONCILE: &str = "longshore.io/reconcile";
 
+/// On bindings: the policy in effect as people type it, `pp/NAME` or `cpp/NAME`. Only shown, never read: the
+/// [`Pin`] is what counts.
+pub const SHOWN_POLICY: &str = "longshore.io/policy";
+/// On bindings: the generation in effect of that policy. Only shown, never read.
+pub const SHOWN_GENERATION: &str = "longshore.io/generation";
 /// On policies: list of [`Past`], what their spec said before, oldest first.
 pub const HISTORY: &str = "longshore.io/history";
 

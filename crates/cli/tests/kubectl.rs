@@ -19,6 +19,8 @@ mod discover;
 mod get;
 #[path = "kubectl/nodes.rs"]
 mod nodes;
+#[path = "kubectl/policies.rs"]
+mod policies;
 #[path = "kubectl/rollout.rs"]
 mod rollout;
 #[path = "kubectl/server_side.rs"]

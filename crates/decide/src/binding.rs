@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use api::binding::{Component, ReplicaRequirements};
-use api::records::Pin;
+use api::records::{Pin, SHOWN_GENERATION, SHOWN_POLICY};
 use api::{Binding, kinds};
 use serde::Serialize;
 
@@ -146,6 +146,23 @@ pub fn adopted(template: &Template, policy: &Policy) -> Pin {
         template: template.digest.clone(),
         reconcile: template.reconcile().to_owned(),
         suspension: None,
+    }
+}
+
+/// Notes which policy is in effect in words, for those who look with kubectl.
+pub(crate) fn show(binding: &mut Cow<'_, Binding>, policy: &Policy) {
+    let short = match policy.key.namespace.as_str() {
+        "" => kinds::CLUSTER_PROPAGATION_POLICY.short_names[0],
+        _ => kinds::PROPAGATION_POLICY.short_names[0],
+    };
+    let shown = [
+        (SHOWN_POLICY, format!("{short}/{}", policy.key.name)),
+        (SHOWN_GENERATION, policy.generation.to_string()),
+    ];
+    for (key, value) in shown {
+        if binding.metadata.annotations.get(key) != Some(&value) {
+            binding.to_mut().metadata.annotations.insert(key.to_owned(), value);
+        }
     }
 }
 

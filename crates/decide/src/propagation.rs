@@ -141,8 +141,9 @@ impl<'l> Look<'l> {
         let (mut written, mut pin) = match (activation, policy, self.bound) {
             (Activation::Follow(_), Some(policy), bound) => {
                 let interpretation = interpret(template, policy);
-                let (written, pin) =
+                let (mut written, pin) =
                     binding::binding(template, policy, bound, interpretation, self.facts.gates);
+                binding::show(&mut written, policy);
                 (written, Some(pin))
             }
             (Activation::Adopt, Some(policy), Some(bound)) => {

@@ -8,8 +8,9 @@ use super::schema::{
     Field, Schema, boolean, date_time, int32, int64, list_of, map_of, object, one_of, raw_object, string,
     strings,
 };
-use super::{Version, age, condition};
+use super::{Version, age, annotation, condition};
 use crate::binding::{FULLY_APPLIED, SCHEDULED};
+use crate::records::{SHOWN_GENERATION, SHOWN_POLICY};
 
 /// Karmada still serves this version through a conversion webhook. It is listed, because a control
 /// plane may have stored objects in it, but not served, because writing it loses most of a binding.
@@ -34,6 +35,8 @@ pub(super) fn v1alpha2() -> Version {
     Version::stored("v1alpha2", spec()).status(status()).columns([
         condition("SCHEDULED", SCHEDULED),
         condition("FULLYAPPLIED", FULLY_APPLIED),
+        annotation("POLICY", SHOWN_POLICY),
+        annotation("GENERATION", SHOWN_GENERATION),
         age(),
     ])
 }
