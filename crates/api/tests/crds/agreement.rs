@@ -83,8 +83,22 @@ fn metadata() -> Value {
             "apiVersion": "apps/v1", "kind": "Deployment", "name": "o", "uid": "ou",
             "controller": true, "blockOwnerDeletion": true,
         }],
-        "managedFields": [{ "manager": "m", "fieldsV1": { "f:spec": {} } }],
     })
+}
+
+/// Who owns which field is carried along unread, which no probe can see through.
+#[test]
+fn owners_of_fields_pass_through_as_they_are() {
+    let object = json!({
+        "metadata": { "managedFields": [{ "manager": "m", "fieldsV1": { "f:spec": {}, ".": 1.50 } }] },
+        "spec": { "resourceSelectors": [] },
+    });
+    let read: api::PropagationPolicy = serde_json::from_value(object.clone()).expect("a policy");
+    let again: api::PropagationPolicy = serde_json::from_str(&object.to_string()).expect("a policy");
+    assert_eq!(read.metadata.managed_fields, again.metadata.managed_fields);
+    assert_eq!(read.metadata.managed_fields[0].read::<Value>().expect("JSON"), object["metadata"]["managedFields"][0]);
+    let written = serde_json::to_value(&read).expect("it can be written");
+    assert_eq!(written["metadata"], object["metadata"]);
 }
 
 #[test]
