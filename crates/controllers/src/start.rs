@@ -18,10 +18,10 @@ use crate::ctx::Ctx;
 use crate::discovery::TemplateKind;
 use crate::rest::Collection;
 use crate::runtime::{Priority, Reflected, Seen, Watched, reflect, run};
-use crate::view::{WorkKey, WorkNews, binding_id, binding_key, binding_of_work};
+use crate::view::{WorkKey, WorkNews, binding_id, binding_key, binding_of_work, kinds_of};
 use crate::{
     binding, binding_status, clients, cluster, cluster_status, dependencies, detector, namespaces, policies,
-    policy_status, scheduler, work_status,
+    policy_status, scheduler,
 };
 
 mod kinds_of_templates;
@@ -246,7 +246,7 @@ impl Starter {
             Seen::Is(work) => {
                 let work: WorkNews = *work;
                 let Some(key) = work_key(&work.metadata) else { return };
-                starter.start_member(&key.cluster, work_status::kinds_of(&work));
+                starter.start_member(&key.cluster, kinds_of(&work));
                 let changed = ctx.view.put_work(key.clone(), &work);
                 if changed {
                     ctx.queues.execution.add(key, Priority::User);

@@ -16,7 +16,7 @@ mod news;
 mod settled;
 
 use needs::Needs;
-pub use news::WorkNews;
+pub use news::{WorkNews, kinds_of};
 pub use settled::{Mark, Question, Settled};
 
 /// Which Work: the cluster it is for, and its name.
@@ -67,6 +67,8 @@ struct WorkIndex {
     all: BTreeMap<WorkKey, SeenWork>,
     /// Bindings by permanent id.
     bindings: BTreeMap<String, BindingKey>,
+    /// Kinds that Works bring, each kept once.
+    kinds: BTreeSet<Arc<(String, String)>>,
 }
 
 /// What of a Work has to be known to tell its changes apart, and to tell on what it tells.
@@ -77,6 +79,8 @@ struct SeenWork {
     version: Mark,
     /// Its status as JSON, which is a third of what it takes as a value.
     status: Box<str>,
+    /// What it brings, as apiVersion and kind; Works of the same kind share it.
+    kinds: Vec<Arc<(String, String)>>,
 }
 
 /// Changes with all of a Work but its status.
@@ -223,7 +227,8 @@ impl View {
         let mut works = self.works_mut();
         let version = Mark::of(&metadata.resource_version);
         let status = serde_json::to_string(&work.status).expect("our objects always serialise").into();
-        let seen = SeenWork { binding: binding.clone(), wanted, version, status };
+        let kinds = kinds_of(work).into_iter().map(|kind| works.shared(kind)).collect();
+        let seen = SeenWork { binding: binding.clone(), wanted, version, status, kinds };
         let before = works.all.insert(key.clone(), seen);
         if let Some(before) = before.as_ref().filter(|before| before.binding != binding) {
             works.forget(&before.binding, &key);
@@ -297,6 +302,18 @@ impl View {
             .collect()
     }
 
+    /// The Works that bring a kind to one member.
+    pub fn works_bringing(&self, cluster: &str, api_version: &str, kind: &str) -> Vec<WorkKey> {
+        let works = self.works();
+        let brings = |key: &WorkKey| {
+            let named = |one: &Arc<(String, String)>| one.0 == api_version && one.1 == kind;
+            works.all.get(key).is_some_and(|seen| seen.kinds.iter().any(named))
+        };
+        let first = WorkKey { cluster: cluster.to_owned(), name: String::new() };
+        let there = works.all.range(first..).map(|(key, _)| key).take_while(|key| key.cluster == cluster);
+        there.filter(|key| brings(key)).cloned().collect()
+    }
+
     /// Learns what a kind is called in paths.
     pub fn learn(&self, api_version: &str, kind: &str, served: Served) {
         let place = (api_version.to_owned(), kind.to_owned());
@@ -346,6 +363,15 @@ impl View {
 }
 
 impl WorkIndex {
+    fn shared(&mut self, kind: (String, String)) -> Arc<(String, String)> {
+        let known = self.kinds.get(&kind).cloned();
+        known.unwrap_or_else(|| {
+            let kind = Arc::new(kind);
+            self.kinds.insert(Arc::clone(&kind));
+            kind
+        })
+    }
+
     fn forget(&mut self, id: &str, key: &WorkKey) {
         if let Some(works) = self.by_binding.get_mut(id) {
             works.remove(key);

@@ -1,13 +1,15 @@
 //! What happens in members to the objects that Works brought there. News lead to the Work, whose execution
 //! then repairs what drifted and collects the status; nothing is read or written here.
 
+use std::collections::BTreeSet;
+
 use api::{ObjectMeta, annotations, names};
 use tokio_util::sync::CancellationToken;
 
 use crate::ctx::Ctx;
 use crate::rest::{Collection, Rest};
 use crate::runtime::{Outline, Priority, Seen, reflect};
-use crate::view::{Served, WorkKey, WorkNews};
+use crate::view::{Served, WorkKey};
 
 /// Only what Works brought, ready for a query.
 const MANAGED: &str = "karmada.io/managed%3Dtrue";
@@ -23,17 +25,12 @@ pub struct Watched {
     pub kind: String,
 }
 
-/// The kinds that a Work brings to its member.
-pub fn kinds_of(work: &WorkNews) -> Vec<(String, String)> {
-    let manifests = work.spec.workload.manifests.iter();
-    let named = manifests.filter(|manifest| !manifest.api_version.is_empty() && !manifest.kind.is_empty());
-    named.map(|manifest| (manifest.api_version.clone(), manifest.kind.clone())).collect()
-}
-
 /// Follows one kind in one member until `stop`.
 pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, stop: CancellationToken) {
     let collection = Collection::new(&watched.api_version, &served.plural, "");
     let fill = (watched.api_version.clone(), watched.kind.clone());
+    // Who is not in the first list may have gone between the last look at it and that list.
+    let mut listed = Some(BTreeSet::new());
     reflect::<Outline>(member, collection, fill, MANAGED, stop, move |seen| {
         let by_name = |namespace: &str, name: &str| WorkKey {
             cluster: watched.cluster.clone(),
@@ -47,6 +44,9 @@ pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, st
                 let key =
                     work_named_on(metadata).unwrap_or_else(|| by_name(&metadata.namespace, &metadata.name));
                 if mine(&key) {
+                    if let Some(listed) = &mut listed {
+                        listed.insert(key.clone());
+                    }
                     ctx.queues.execution.add_gathered(key);
                 }
             }
@@ -56,7 +56,13 @@ pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, st
                     ctx.queues.execution.add(key, Priority::Resync);
                 }
             }
-            Seen::Complete => {}
+            Seen::Complete => {
+                let Some(listed) = listed.take() else { return };
+                let Watched { cluster, api_version, kind } = &watched;
+                let all = ctx.view.works_bringing(cluster, api_version, kind);
+                let unseen = all.into_iter().filter(|key| !listed.contains(key));
+                unseen.for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
+            }
         }
     })
     .await;
@@ -76,15 +82,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_names_its_work_and_a_work_its_kinds() {
+    fn an_object_names_its_work() {
         let metadata = json!({ "annotations": {
             "work.karmada.io/namespace": "karmada-es-m1", "work.karmada.io/name": "nginx-1",
         } });
         let key = WorkKey { cluster: "m1".to_owned(), name: "nginx-1".to_owned() };
         assert_eq!(work_named_on(&serde_json::from_value(metadata).unwrap()), Some(key));
         assert_eq!(work_named_on(&ObjectMeta::default()), None);
-        let work = json!({ "spec": { "workload": { "manifests": [{ "apiVersion": "v1", "kind": "Secret" }, {}] } } });
-        let work: WorkNews = serde_json::from_value(work).unwrap();
-        assert_eq!(kinds_of(&work), [("v1".to_owned(), "Secret".to_owned())]);
     }
 }

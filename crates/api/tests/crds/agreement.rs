@@ -96,7 +96,10 @@ fn owners_of_fields_pass_through_as_they_are() {
     let read: api::PropagationPolicy = serde_json::from_value(object.clone()).expect("a policy");
     let again: api::PropagationPolicy = serde_json::from_str(&object.to_string()).expect("a policy");
     assert_eq!(read.metadata.managed_fields, again.metadata.managed_fields);
-    assert_eq!(read.metadata.managed_fields[0].read::<Value>().expect("JSON"), object["metadata"]["managedFields"][0]);
+    assert_eq!(
+        read.metadata.managed_fields[0].read::<Value>().expect("JSON"),
+        object["metadata"]["managedFields"][0]
+    );
     let written = serde_json::to_value(&read).expect("it can be written");
     assert_eq!(written["metadata"], object["metadata"]);
 }

@@ -31,3 +31,25 @@ pub struct ManifestOutline {
     /// The kind.
     pub kind: String,
 }
+
+/// The kinds that a Work brings to its member.
+pub fn kinds_of(work: &WorkNews) -> Vec<(String, String)> {
+    let manifests = work.spec.workload.manifests.iter();
+    let named = manifests.filter(|manifest| !manifest.api_version.is_empty() && !manifest.kind.is_empty());
+    named.map(|manifest| (manifest.api_version.clone(), manifest.kind.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_work_names_the_kinds_that_it_brings() {
+        let manifests = json!([{ "apiVersion": "v1", "kind": "Secret" }, {}]);
+        let work = json!({ "spec": { "workload": { "manifests": manifests } } });
+        let work: WorkNews = serde_json::from_value(work).unwrap();
+        assert_eq!(kinds_of(&work), [("v1".to_owned(), "Secret".to_owned())]);
+    }
+}

@@ -211,6 +211,19 @@ async fn evictions_take_turns() {
     stack.stop().await;
 }
 
+/// The object is there when the controllers look, and gone when they first list its kind: no watch tells of it.
+#[tokio::test(start_paused = true)]
+async fn what_goes_before_its_member_is_watched_comes_back() {
+    let mut stack = applied().await;
+    stack.member("member1").gate.refuse("GET /apis/apps/v1/deployments$", StatusCode::INTERNAL_SERVER_ERROR);
+    stack.restart().await;
+    stack.settle().await;
+    stack.member("member1").rest.delete(NGINX, None).await.unwrap();
+    stack.member("member1").gate.open();
+    stack.until_in(NGINX, &BOTH).await;
+    stack.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stranger_in_place_of_our_object_is_not_overwritten() {
     let mut stack = applied().await;
