@@ -10,11 +10,17 @@ use controllers::ctx::{Ctx, Members};
 use controllers::gates::Switches;
 use controllers::rest::Rest;
 use controllers::start::{Controllers, start};
+use plane::outlook::Outlook;
 
 use crate::locals::Local;
 
 /// Installs Karmada's kinds, joins the members and starts every controller.
-pub async fn run(server: &ApiServer, locals: &[Local], switches: Switches) -> Result<Controllers> {
+pub async fn run(
+    server: &ApiServer,
+    locals: &[Local],
+    switches: Switches,
+    outlook: &Outlook,
+) -> Result<Controllers> {
     let client = kube::Client::new(server.trusting(Identity::internal("longshore")), "default");
     let control = Rest::new(client);
     plane::install_kinds(&control).await.context("install the kinds of policies")?;
@@ -25,6 +31,7 @@ pub async fn run(server: &ApiServer, locals: &[Local], switches: Switches) -> Re
         plane::join(&control, &local.cluster()).await.with_context(|| format!("join {}", local.name))?;
     }
     let ctx = Ctx::new(control, members, switches, Arc::new(jiff::Timestamp::now));
+    outlook.see(ctx.view.clone());
     let counted = ctx.clone();
     server.add_metrics(move || controllers::metrics::render(&counted));
     Ok(start(ctx))

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use apiserver::{ApiServer, Config, Frontend};
 use controllers::gates::{self, Switches};
+use plane::outlook::{Budget, Outlook};
 use store::{Options, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -43,6 +44,12 @@ pub struct Arguments {
     /// How many seconds a watch that was interrupted can go on where it was
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     history_seconds: u32,
+    /// How many templates one change of a policy may move, unless the policy says otherwise
+    #[arg(long, value_name = "N")]
+    max_moved: Option<usize>,
+    /// How many objects in members one change of a policy may delete, unless the policy says otherwise
+    #[arg(long, value_name = "N")]
+    max_deleted: Option<usize>,
 }
 
 /// Runs the control plane until it is told to stop.
@@ -59,7 +66,9 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let address = listener.local_addr().context("read the port")?;
     let (store, certificates) = open(arguments, &data_dir)?;
     let switches = arguments.feature_gates;
-    let server = start_server(store.clone(), &certificates, &switches).await?;
+    let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
+    let outlook = Outlook::new(budget);
+    let server = start_server(store.clone(), &certificates, &switches, outlook.clone()).await?;
     let history = Duration::from_secs(arguments.history_seconds.into());
     let chores = server.start_housekeeping_with_history(history, HISTORY_BYTES_MAX);
     let frontend = Frontend::new(certificates.credentials()?)?;
@@ -72,7 +81,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
         stop: stop.clone(),
     };
     let locals = start_locals(arguments.members, &setting).await?;
-    let controllers = control::run(&server, &locals, switches).await?;
+    let controllers = control::run(&server, &locals, switches, &outlook).await?;
     places::private_file(&file, &kubeconfig(&contexts(address, &locals), &certificates))?;
     greet(arguments, &file, address, &locals)?;
     frontend.serve(listener, server, told_to_stop()?).await;
@@ -155,7 +164,12 @@ fn open(arguments: &Arguments, data_dir: &Path) -> Result<(Store, Certificates)>
     Ok((store, Certificates::load_or_make(data_dir)?))
 }
 
-async fn start_server(store: Store, certificates: &Certificates, switches: &Switches) -> Result<ApiServer> {
+async fn start_server(
+    store: Store,
+    certificates: &Certificates,
+    switches: &Switches,
+    outlook: Outlook,
+) -> Result<ApiServer> {
     let config = Config {
         store,
         now: Arc::new(jiff::Timestamp::now),
@@ -164,6 +178,7 @@ async fn start_server(store: Store, certificates: &Certificates, switches: &Swit
             switches.gates,
             Arc::new(rand::random),
             Arc::new(jiff::Timestamp::now),
+            outlook,
         ),
         root_ca: certificates.authority.clone(),
     };

@@ -337,6 +337,7 @@ impl Starter {
             return;
         }
         let ctx = &self.ctx;
+        ctx.view.note_complete();
         policy_status::count_all(ctx);
         let stop = &self.stop;
         let queues = &ctx.queues;

@@ -3,6 +3,7 @@
 //! "absent".
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use api::labels::{CLUSTER_RESOURCE_BINDING_PERMANENT_ID, RESOURCE_BINDING_PERMANENT_ID};
@@ -59,6 +60,8 @@ struct Inner {
     taint_policies: RwLock<BTreeMap<String, ClusterTaintPolicy>>,
     /// What needs no look.
     settled: Settled,
+    /// Whether everything has been told once.
+    complete: AtomicBool,
 }
 
 #[derive(Default)]
@@ -271,6 +274,16 @@ impl View {
             Some(work)
         });
         told.collect()
+    }
+
+    /// Notes that everything has been told once.
+    pub fn note_complete(&self) {
+        self.inner.complete.store(true, Ordering::Release);
+    }
+
+    /// Whether what it does not have is not there.
+    pub fn is_complete(&self) -> bool {
+        self.inner.complete.load(Ordering::Acquire)
     }
 
     /// What needs no look.

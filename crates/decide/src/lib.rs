@@ -25,6 +25,7 @@ pub mod propagation;
 pub mod quantity;
 pub mod readiness;
 pub mod rebalance;
+pub mod remarks;
 pub mod selector;
 pub mod status;
 pub mod template;

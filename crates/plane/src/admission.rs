@@ -9,14 +9,23 @@ use decide::admission::{Rejection, Review, admission, defaults};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::outlook::Outlook;
+
 /// Fills in what policies leave out, refuses what makes no sense, and warns of what is probably not meant.
-/// `random` makes the permanent ids, `now` dates taints.
+/// `random` makes the permanent ids, `now` dates taints, `outlook` says what policies would do.
 pub fn rules(
     gates: Gates,
     random: Arc<dyn Fn() -> u128 + Send + Sync>,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    outlook: Outlook,
 ) -> Admission {
-    Arc::new(move |attributes, object| judge(attributes, object, &gates, &*random, &*now))
+    Arc::new(move |attributes, object| {
+        let mut warnings = judge(attributes, object, &gates, &*random, &*now)?;
+        if attributes.subresource.is_empty() {
+            warnings.extend(outlook.judge(attributes, object, now())?);
+        }
+        Ok(warnings)
+    })
 }
 
 fn judge(

@@ -3,5 +3,6 @@
 
 pub mod admission;
 mod install;
+pub mod outlook;
 
 pub use install::{install_kinds, join, publish_gates, published_gates};

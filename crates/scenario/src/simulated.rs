@@ -16,6 +16,7 @@ use controllers::start::{Controllers, start};
 use jiff::Timestamp;
 use kube::Client;
 use member::{Member, NodeSpec, Options, Stages};
+use plane::outlook::Outlook;
 use serde_json::json;
 use store::Store;
 use tokio::time::Instant;
@@ -54,6 +55,8 @@ pub struct Simulated {
     now: Now,
     random: Random,
     ctx: Ctx,
+    /// What admission sees of the world.
+    outlook: Outlook,
     running: Option<Controllers>,
     /// What controllers counted before they were restarted.
     counted: BTreeMap<String, f64>,
@@ -68,12 +71,12 @@ impl Simulated {
         seed: u64,
     ) -> Result<Self, Trouble> {
         let (now, random) = (clock(), ids(seed));
-        let control_store = Store::in_memory();
+        let (control_store, outlook) = (Store::in_memory(), Outlook::default());
         let config = Config {
             store: control_store.clone(),
             now: now.clone(),
             random: random.clone(),
-            admission: plane::admission::rules(switches.gates, random.clone(), now.clone()),
+            admission: plane::admission::rules(switches.gates, random.clone(), now.clone(), outlook.clone()),
             root_ca: String::new(),
         };
         let control = ApiServer::new(config).await.map_err(|error| Trouble(error.to_string()))?;
@@ -83,7 +86,9 @@ impl Simulated {
         plane::install_kinds(&direct).await.map_err(|error| Trouble(error.to_string()))?;
         let through = Rest::new(Client::new(faults.before(CONTROL, passage(&control)), "default"));
         let ctx = Ctx::new(through, Members::new(Settings::default()), switches, now.clone());
+        outlook.see(ctx.view.clone());
         let mut simulated = Self {
+            outlook,
             control,
             control_store,
             members: BTreeMap::new(),
@@ -178,6 +183,7 @@ impl Simulated {
         self.counted = self.metrics();
         let members = Members::new(Settings::default());
         self.ctx = Ctx::new(self.ctx.control.clone(), members, self.switches, self.now.clone());
+        self.outlook.see(self.ctx.view.clone());
         for (name, (member, _)) in &self.members {
             self.reach(name, member);
         }

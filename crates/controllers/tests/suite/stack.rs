@@ -18,6 +18,7 @@ use controllers::rest::{Collection, Rest};
 use controllers::runtime::QueueStats;
 use controllers::start::{self, Controllers};
 use jiff::Timestamp;
+use plane::outlook::Outlook;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -333,5 +334,10 @@ impl Stack {
 }
 
 fn admission(dice: Dice, clock: Clock) -> apiserver::admission::Admission {
-    plane::admission::rules(decide::Gates::default(), Arc::new(move || dice.roll()), clock)
+    plane::admission::rules(
+        decide::Gates::default(),
+        Arc::new(move || dice.roll()),
+        clock,
+        Outlook::default(),
+    )
 }

@@ -1,0 +1,121 @@
+//! What should somebody know who writes a policy, before it acts? A few sentences about what it does to others and
+//! what others do to it, and none where there is nothing to say. Promises nothing that a plan does not show.
+
+use std::collections::BTreeMap;
+
+use crate::claim::{ClaimReason, ClaimWhy, TieBreak};
+use crate::plan::Plan;
+use crate::policy::{Policy, PolicyKey};
+use crate::world::{Answers, World};
+
+/// How many other policies are named in one sentence.
+const NAMED_MAX: usize = 3;
+
+/// What there is to say about a policy in the world that it makes, given what becomes of it.
+pub fn remarks(after: &World, policy: Option<&PolicyKey>, plan: &Plan, answers: Answers<'_>) -> Vec<String> {
+    let mut said = Vec::new();
+    if !plan.is_empty() {
+        said.push(format!("{} See `longshore plan`.", plan.totals));
+    }
+    if let Some(policy) = policy.and_then(|key| after.policies.get(key)) {
+        said.extend(Rivals::of(after, policy, answers).sentences());
+        said.extend(idle_selectors(after, policy));
+    }
+    said
+}
+
+/// Other policies that match what this one matches, and for how many templates.
+#[derive(Default)]
+struct Rivals {
+    /// They have it.
+    before: BTreeMap<PolicyKey, usize>,
+    /// This one has it.
+    behind: BTreeMap<PolicyKey, usize>,
+    /// Nothing but their names tells them apart.
+    ties: BTreeMap<PolicyKey, usize>,
+}
+
+impl Rivals {
+    fn of(world: &World, policy: &Policy, answers: Answers<'_>) -> Self {
+        let mut rivals = Self::default();
+        for key in world.templates.touched(None, Some(policy)) {
+            if let Some(decided) = world.look(&key, answers) {
+                rivals.add(&policy.key, decided.claim.why());
+            }
+        }
+        rivals
+    }
+
+    fn add(&mut self, own: &PolicyKey, why: &ClaimWhy) {
+        if !why.candidates.iter().any(|candidate| candidate.policy == *own) {
+            return;
+        }
+        let owner = match &why.reason {
+            ClaimReason::Best { policy, tie_break, second } => {
+                if let (TieBreak::Name, Some(second)) = (tie_break, second) {
+                    let other =
+                        if policy == own { Some(second) } else { Some(policy).filter(|_| second == own) };
+                    other.into_iter().for_each(|other| count(&mut self.ties, other));
+                }
+                policy
+            }
+            ClaimReason::Kept { policy, .. } | ClaimReason::Preempted { by: policy, .. } => policy,
+            ClaimReason::Deleting
+            | ClaimReason::Foreign { .. }
+            | ClaimReason::NoMatch
+            | ClaimReason::Unclaimed => return,
+        };
+        if owner != own {
+            return count(&mut self.before, owner);
+        }
+        let others = why.candidates.iter().map(|candidate| &candidate.policy).filter(|other| *other != own);
+        others.for_each(|other| count(&mut self.behind, other));
+    }
+
+    fn sentences(&self) -> impl Iterator<Item = String> {
+        let before = named(&self.before)
+            .map(|names| format!("Templates that it selects belong to other policies: {names}."));
+        let behind = named(&self.behind)
+            .map(|names| format!("Other policies select templates that belong to it: {names}."));
+        let ties = named(&self.ties).map(|names| {
+            format!("Only the alphabet decides against {names}; a priority would say what is meant.")
+        });
+        [before, behind, ties].into_iter().flatten()
+    }
+}
+
+fn count(rivals: &mut BTreeMap<PolicyKey, usize>, policy: &PolicyKey) {
+    match rivals.get_mut(policy) {
+        Some(count) => *count += 1,
+        None => drop(rivals.insert(policy.clone(), 1)),
+    }
+}
+
+/// Those with the most templates first; none if there is none.
+fn named(rivals: &BTreeMap<PolicyKey, usize>) -> Option<String> {
+    let mut sorted: Vec<(&PolicyKey, &usize)> = rivals.iter().collect();
+    sorted.sort_by_key(|(_, templates)| std::cmp::Reverse(**templates));
+    let shown = sorted.iter().take(NAMED_MAX).map(|(policy, templates)| format!("{policy} ({templates})"));
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if sorted.len() > NAMED_MAX {
+        text.push_str(&format!(" and {} more", sorted.len() - NAMED_MAX));
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// Selectors that mean nothing that is there.
+fn idle_selectors(world: &World, policy: &Policy) -> Vec<String> {
+    let selectors = policy.spec.resource_selectors.iter().enumerate();
+    let idle = selectors.filter(|(_, selector)| {
+        let mut alone = policy.clone();
+        alone.spec.resource_selectors = vec![(*selector).clone()];
+        world.templates.selected(&alone).is_empty()
+    });
+    idle.map(|(place, selector)| {
+        format!("spec.resourceSelectors[{place}] selects no {} that is there now.", selector.kind)
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests;

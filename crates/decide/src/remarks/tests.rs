@@ -1,0 +1,96 @@
+//! Each sentence where it belongs, and silence where there is nothing to say.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::plan::plan;
+use crate::world::Change;
+
+fn template(name: &str) -> Change {
+    Change::Put(Arc::new(json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default", "uid": name, "creationTimestamp": "2024-01-01T00:00:00Z"},
+        "spec": {"replicas": 1, "template": {"spec": {}}},
+    })))
+}
+
+fn policy(name: &str, selected: &[&str], priority: i32, clusters: &[&str]) -> Change {
+    let select = |name: &&str| json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name});
+    let selectors: Vec<Value> = selected.iter().map(select).collect();
+    Change::Put(Arc::new(json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+        "metadata": {"name": name, "namespace": "default", "uid": name, "generation": 1},
+        "spec": {
+            "resourceSelectors": selectors, "priority": priority, "preemption": if priority > 5 { "Always" } else { "Never" },
+            "placement": {"clusterAffinity": {"clusterNames": clusters}},
+        },
+    })))
+}
+
+fn cluster(name: &str) -> Change {
+    Change::Put(Arc::new(json!({
+        "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name},
+        "status": {"apiEnablements": [{"groupVersion": "apps/v1", "resources": [{"name": "deployments", "kind": "Deployment"}]}]},
+    })))
+}
+
+/// What is said about the last of these changes, after all others have come to rest.
+fn check(changes: &[Change], expected: Expect) {
+    let (last, before) = changes.split_last().expect("a change");
+    let mut world = World::default();
+    for change in [cluster("m1"), cluster("m2")].iter().chain(before) {
+        world.apply(change).expect("readable");
+        world.settle_all(Answers::BRAIN);
+    }
+    let plan = plan(&world, std::slice::from_ref(last), Answers::BRAIN).expect("a plan");
+    world.apply(last).expect("readable");
+    let Change::Put(object) = last else { panic!("it is about a policy that is there") };
+    let name = object["metadata"]["name"].as_str().expect("a name").to_owned();
+    let key = PolicyKey { namespace: "default".to_owned(), name };
+    expected.assert_eq(&remarks(&world, Some(&key), &plan, Answers::BRAIN).join("\n"));
+}
+
+#[test]
+fn what_it_claims_is_counted() {
+    check(
+        &[template("a"), template("b"), policy("p", &["a", "b"], 0, &["m1"])],
+        expect!["Plan: 2 templates, 2 claimed, 2 to create. See `longshore plan`."],
+    );
+}
+
+#[test]
+fn a_policy_that_changes_nothing_is_not_commented_upon() {
+    let same = policy("p", &["a"], 0, &["m1"]);
+    check(&[template("a"), same.clone(), same], expect![""]);
+}
+
+#[test]
+fn selectors_that_mean_nothing_are_named() {
+    check(
+        &[template("a"), policy("p", &["a", "c"], 0, &["m1"])],
+        expect![[r#"
+            Plan: 1 template, 1 claimed, 1 to create. See `longshore plan`.
+            spec.resourceSelectors[1] selects no Deployment that is there now."#]],
+    );
+}
+
+#[test]
+fn others_that_have_what_it_selects_are_named() {
+    check(
+        &[template("a"), policy("first", &["a"], 0, &["m1"]), policy("second", &["a"], 0, &["m2"])],
+        expect!["Templates that it selects belong to other policies: PropagationPolicy default/first (1)."],
+    );
+}
+
+#[test]
+fn what_it_takes_from_others_is_said() {
+    check(
+        &[template("a"), policy("first", &["a"], 0, &["m1"]), policy("second", &["a"], 9, &["m2"])],
+        expect![[r#"
+            Plan: 1 template, 1 preempted, 1 moved, 1 to create, 1 to delete. See `longshore plan`.
+            Other policies select templates that belong to it: PropagationPolicy default/first (1)."#]],
+    );
+}

@@ -1,0 +1,161 @@
+//! What a change of a policy would do, told to whoever makes it: as warnings, and as a refusal where it would move
+//! or delete more than somebody allowed. Asks `decide` about the world as the controllers know it.
+
+use std::sync::{Arc, Mutex};
+
+use apiserver::admission::{Attributes, Operation};
+use apiserver::error::{ApiError, Subject};
+use controllers::view::View;
+use decide::plan::{Plan, plan};
+use decide::remarks::remarks;
+use decide::world::{Answers, Change};
+use decide::{PolicyKey, World};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// How many templates one change of this policy may move at most.
+const MAX_MOVED: &str = "longshore.io/max-moved";
+/// How many objects in members one change of this policy may delete at most.
+const MAX_DELETED: &str = "longshore.io/max-deleted";
+/// The plan that whoever asks for a change has seen, by its digest.
+const APPROVED: &str = "longshore.io/approved-plan";
+
+/// How much one change may do; nothing said is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// Templates that leave a cluster and enter another one.
+    pub moved: Option<usize>,
+    /// Objects that vanish from a member.
+    pub deleted: Option<usize>,
+}
+
+/// What the controllers know, as soon as they know all of it, and what applies where a policy says nothing. Clones
+/// share it.
+#[derive(Clone, Default)]
+pub struct Outlook {
+    view: Arc<Mutex<Option<View>>>,
+    budget: Budget,
+}
+
+impl Outlook {
+    /// An outlook with this budget for the whole control plane; it sees nothing yet.
+    pub fn new(budget: Budget) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
+    /// From now on it sees what these controllers see.
+    pub fn see(&self, view: View) {
+        *self.view.lock().expect("no one panics while holding it") = Some(view);
+    }
+
+    /// The world now; none before everything in it is known.
+    fn world(&self, now: Timestamp) -> Option<World> {
+        let view = self.view.lock().expect("no one panics while holding it").clone()?;
+        view.is_complete().then(|| World { now, ..view.world().clone() })
+    }
+
+    /// What there is to say about a change of a policy; nothing about other kinds, or where it says the same as
+    /// before.
+    pub(crate) fn judge(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &Value,
+        now: Timestamp,
+    ) -> Result<Vec<String>, ApiError> {
+        let Some(change) = change(attributes, object, now) else { return Ok(Vec::new()) };
+        let Some(world) = self.world(now) else { return Ok(Vec::new()) };
+        let planned = match plan(&world, std::slice::from_ref(&change), Answers::BRAIN) {
+            Ok(planned) => planned,
+            Err(error) => return Ok(vec![format!("What it would do cannot be told: {error}.")]),
+        };
+        self.check_budget(attributes, object, &planned)?;
+        let mut after = world;
+        let key = key(object);
+        let policy = after.apply(&change).ok().filter(|_| attributes.operation != Operation::Delete);
+        Ok(remarks(&after, policy.map(|_| key).as_ref(), &planned, Answers::BRAIN))
+    }
+
+    /// Refuses what goes beyond the budget, unless it is the very plan that was seen. What was allowed before the
+    /// change counts as well: who takes the limit away is bound by it one more time.
+    fn check_budget(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &Value,
+        planned: &Plan,
+    ) -> Result<(), ApiError> {
+        let policies = || [Some(object), attributes.old].into_iter().flatten();
+        let allowed = |mark: &str, usual: Option<usize>| {
+            let named = policies().filter_map(|policy| annotation(policy, mark)?.parse().ok());
+            named.min().or(usual)
+        };
+        let totals = &planned.totals;
+        let limits = [
+            (totals.moved, allowed(MAX_MOVED, self.budget.moved), "move", "templates", MAX_MOVED),
+            (totals.deleted, allowed(MAX_DELETED, self.budget.deleted), "delete", "objects", MAX_DELETED),
+        ];
+        let Some((count, max, verb, what, mark)) =
+            limits.into_iter().find_map(|(count, max, verb, what, mark)| {
+                Some((count, max.filter(|max| count > *max)?, verb, what, mark))
+            })
+        else {
+            return Ok(());
+        };
+        let seen = digest(planned);
+        if annotation(object, APPROVED) == Some(seen.as_str()) {
+            return Ok(());
+        }
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let subject = Subject { group: attributes.group, resource: attributes.resource, name };
+        let why = format!(
+            "it would {verb} {count} {what}, and {mark} allows {max}. {totals} Look at it with `longshore plan`; to do it \
+             nevertheless, annotate the policy with {APPROVED}={seen}"
+        );
+        Err(ApiError::forbidden(subject, why))
+    }
+}
+
+/// The change of a policy, as it will be once it is written; none if it is about something else, or says nothing new.
+fn change(attributes: &Attributes<'_>, object: &Value, now: Timestamp) -> Option<Change> {
+    let is_policy = matches!(attributes.kind, "PropagationPolicy" | "ClusterPropagationPolicy");
+    if !is_policy || attributes.group != api::kinds::POLICY_GROUP {
+        return None;
+    }
+    if attributes.operation == Operation::Delete {
+        let PolicyKey { namespace, name } = key(object);
+        let api_version = format!("{}/{}", attributes.group, attributes.version);
+        return Some(Change::Delete { api_version, kind: attributes.kind.to_owned(), namespace, name });
+    }
+    let mut next = object.clone();
+    if let Some(old) = attributes.old {
+        if old["spec"] == object["spec"] {
+            return None;
+        }
+        next["metadata"]["generation"] = (old["metadata"]["generation"].as_i64().unwrap_or(0) + 1).into();
+        if let Some(owners) = next["metadata"].get_mut("managedFields").and_then(Value::as_array_mut)
+            && old["spec"]["resourceSelectors"] != object["spec"]["resourceSelectors"]
+        {
+            // Who owns what is settled later; by when selectors were edited it is judged who came first (R3).
+            let second = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            owners.push(json!({ "time": second, "fieldsV1": { "f:spec": { "f:resourceSelectors": {} } } }));
+        }
+    }
+    // Whatever is there already was there before it.
+    next["metadata"]["resourceVersion"] = u64::MAX.to_string().into();
+    Some(Change::Put(Arc::new(next)))
+}
+
+fn key(object: &Value) -> PolicyKey {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    PolicyKey { namespace: text("namespace"), name: text("name") }
+}
+
+fn annotation<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
+    object["metadata"]["annotations"].get(key)?.as_str()
+}
+
+/// Stands for all that a plan says.
+fn digest(planned: &Plan) -> String {
+    let text = serde_json::to_string(planned).expect("plans always serialise");
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
+}
