@@ -31,6 +31,8 @@ pub const SHOWN_POLICY: &str = "longshore.io/policy";
 pub const SHOWN_GENERATION: &str = "longshore.io/generation";
 /// On policies: list of [`Past`], what their spec said before, oldest first.
 pub const HISTORY: &str = "longshore.io/history";
+/// On a binding: the wish for a fresh placement that its clusters are the answer to.
+pub const RESCHEDULED: &str = "longshore.io/rescheduled";
 
 /// What a policy said for a while.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

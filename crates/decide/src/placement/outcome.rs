@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use api::binding::{SCHEDULED, TargetCluster};
+use api::records::RESCHEDULED;
 use api::{Binding, ConditionStatus, Time, annotations};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Division, Failure, Refusal, Skip, Trigger};
+use super::{Division, Failure, Refusal, Skip, Trigger, trigger};
 use crate::conditions;
 
 /// Where a template runs, and why.
@@ -132,7 +133,12 @@ impl Placement {
     pub fn write_spec(&self, binding: &mut Binding) {
         match self {
             Placement::Skipped(_) | Placement::Unchanged | Placement::Kept { .. } => return,
-            Placement::Scheduled(schedule) => binding.spec.clusters.clone_from(&schedule.clusters),
+            Placement::Scheduled(schedule) => {
+                binding.spec.clusters.clone_from(&schedule.clusters);
+                if let Trigger::Asked { at } = schedule.trigger {
+                    binding.metadata.annotations.insert(RESCHEDULED.to_owned(), at.to_string());
+                }
+            }
             Placement::Nowhere { .. } => binding.spec.clusters.clear(),
         }
         let placement = binding.spec.placement.as_ref();
@@ -142,7 +148,7 @@ impl Placement {
 
     /// Writes what the binding's status says about scheduling, at the generation [`Self::write_spec`] led to.
     pub fn write_status(&self, binding: &mut Binding, now: Timestamp) {
-        let generation = binding.metadata.generation;
+        let (generation, unanswered) = (binding.metadata.generation, trigger::unanswered(binding));
         let status = &mut binding.status;
         let news = status.scheduler_observed_generation != generation
             || conditions::status(&status.conditions, SCHEDULED) != Some(ConditionStatus::True);
@@ -154,16 +160,17 @@ impl Placement {
             Placement::Unchanged => {
                 status.scheduler_observed_generation = generation;
                 status.last_scheduled_time.get_or_insert(Time::from(now));
+                // Granted, and not yet said.
+                if unanswered.is_some() {
+                    status.last_scheduled_time = Some(Time::from(now)).max(unanswered);
+                }
             }
             Placement::Scheduled(schedule) => {
                 status.scheduler_observed_generation = generation;
                 status.scheduler_observed_affinity_name.clone_from(&schedule.affinity_name);
                 // Karmada stamps every success; the same success twice is no write here (C6). A wish that is
                 // dated ahead of our clock counts as granted, or it would be granted for ever.
-                if news
-                    || status.last_scheduled_time.is_none()
-                    || matches!(schedule.trigger, Trigger::Asked { .. })
-                {
+                if news || status.last_scheduled_time.is_none() || unanswered.is_some() {
                     let asked = binding.spec.reschedule_triggered_at;
                     status.last_scheduled_time = Some(Time::from(now)).max(asked);
                 }

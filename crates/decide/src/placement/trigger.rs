@@ -4,6 +4,7 @@ use std::fmt;
 
 use api::placement::ClusterAffinityTerm;
 use api::propagation::DEFAULT_SCHEDULER;
+use api::records::RESCHEDULED;
 use api::{Binding, BindingSpec, Cluster, Placement, Time, annotations, labels};
 use serde::Serialize;
 
@@ -142,8 +143,15 @@ pub(super) fn trigger(binding: &Binding, placement: &Placement, clusters: &[&Clu
     spec.clusters.is_empty().then_some(Trigger::Nowhere)
 }
 
-/// When a fresh placement was asked for, unless one was made since.
+/// When a fresh placement was asked for, unless one was made since. It is noted together with the clusters, because
+/// the status follows later: dividing anew what was just divided, before members have moved, gives something else.
 pub(super) fn asked(binding: &Binding) -> Option<Time> {
+    let granted = |at: &Time| binding.metadata.annotation(RESCHEDULED) == at.to_string();
+    unanswered(binding).filter(|at| !granted(at))
+}
+
+/// When a fresh placement was asked for of which the status does not say that it was made.
+pub(super) fn unanswered(binding: &Binding) -> Option<Time> {
     let last = binding.status.last_scheduled_time?;
     binding.spec.reschedule_triggered_at.filter(|at| *at > last)
 }

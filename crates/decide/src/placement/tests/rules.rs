@@ -79,6 +79,17 @@ fn r1_a_decision_whose_status_was_lost_is_reported() {
 }
 
 #[test]
+fn r1_a_fresh_placement_whose_status_was_lost_is_reported_and_not_made_again() {
+    let asked = asked_again(settle(binding(dynamic(), 6), &clusters(&[12, 12])));
+    let whole = settle_later(asked.clone(), &clusters(&[12, 12]));
+    assert!(whole.status.last_scheduled_time > asked.spec.reschedule_triggered_at);
+    let lost = Binding { status: asked.status, ..whole.clone() };
+    // Members have not moved yet, so dividing again would come to another result.
+    let told = settle_later(lost, &clusters(&[6, 12]));
+    assert_eq!((told.spec, told.status), (whole.spec, whole.status));
+}
+
+#[test]
 fn some_bindings_are_none_of_our_business() {
     let check_skip = |change: fn(&mut Binding), expected: &str| {
         let mut binding = binding(json!({}), 1);
