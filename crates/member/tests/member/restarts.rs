@@ -200,22 +200,3 @@ async fn a_busy_member_ends_at_once() {
     cluster.member.shut_down().await;
     assert_eq!(before.elapsed(), Duration::ZERO);
 }
-
-/// Whoever serves it ends its watches first. Those whose history is gone are opened anew from the start, tell a part
-/// of what is there and end again, and all that news must not keep the member from noticing that it is over.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_member_whose_server_has_ended_ends_too() {
-    let store = Store::in_memory();
-    let cluster = Cluster::with_options(options(&store, nodes())).await;
-    for number in 0..300 {
-        cluster.create(DEPLOYMENTS, deployment(&format!("d{number}"), "nginx", 0)).await;
-    }
-    cluster.settle().await;
-    cluster.create(PODS, json!({ "metadata": { "name": "last" }, "spec": template("nginx")["spec"] })).await;
-    cluster.settle().await;
-    store.compact(store.revision()).await.expect("history can be forgotten");
-    cluster.member.server().shut_down();
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    let ended = tokio::time::timeout(Duration::from_secs(20), cluster.member.shut_down()).await;
-    assert!(ended.is_ok(), "it is still running");
-}
