@@ -11,13 +11,13 @@ use crate::world::{Answers, World};
 /// How many other policies are named in one sentence.
 const NAMED_MAX: usize = 3;
 
-/// What there is to say about a policy in the world that it makes, given what becomes of it.
-pub fn remarks(after: &World, policy: Option<&PolicyKey>, plan: &Plan, answers: Answers<'_>) -> Vec<String> {
+/// What there is to say about a policy, there or gone, in the world after its change, given the plan of that.
+pub fn remarks(after: &World, policy: &PolicyKey, plan: &Plan, answers: Answers<'_>) -> Vec<String> {
     let mut said = Vec::new();
     if !plan.is_empty() {
         said.push(format!("{} See `longshore plan`.", plan.totals));
     }
-    if let Some(policy) = policy.and_then(|key| after.policies.get(key)) {
+    if let Some(policy) = after.policies.get(policy) {
         said.extend(Rivals::of(after, policy, answers).sentences());
         said.extend(idle_selectors(after, policy));
     }

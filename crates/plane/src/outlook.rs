@@ -8,6 +8,7 @@ use apiserver::error::{ApiError, Subject};
 use controllers::view::View;
 use decide::plan::{Plan, plan};
 use decide::remarks::remarks;
+use decide::template::digest;
 use decide::world::{Answers, Change};
 use decide::{PolicyKey, World};
 use jiff::Timestamp;
@@ -70,9 +71,9 @@ impl Outlook {
         };
         self.check_budget(attributes, object, &planned)?;
         let mut after = world;
-        let key = key(object);
-        let policy = after.apply(&change).ok().filter(|_| attributes.operation != Operation::Delete);
-        Ok(remarks(&after, policy.map(|_| key).as_ref(), &planned, Answers::BRAIN))
+        // What was planned can be made.
+        let _ = after.apply(&change);
+        Ok(remarks(&after, &key(object), &planned, Answers::BRAIN))
     }
 
     /// Refuses what goes beyond the budget, unless it is the very plan that was seen. What was allowed before the
@@ -100,7 +101,7 @@ impl Outlook {
         else {
             return Ok(());
         };
-        let seen = digest(planned);
+        let seen = digest(&json!(planned));
         if annotation(object, APPROVED) == Some(seen.as_str()) {
             return Ok(());
         }
@@ -151,11 +152,4 @@ fn key(object: &Value) -> PolicyKey {
 
 fn annotation<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
     object["metadata"]["annotations"].get(key)?.as_str()
-}
-
-/// Stands for all that a plan says.
-fn digest(planned: &Plan) -> String {
-    let text = serde_json::to_string(planned).expect("plans always serialise");
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
 }
