@@ -15,15 +15,13 @@ use crate::engine::{Engine, store_error, text};
 use crate::error::ApiError;
 use crate::options::{DeleteOptions, Propagation};
 use crate::stored;
-use crate::verbs::update::{MODIFIED, ends_here};
+use crate::verbs::update::ends_here;
 use crate::verbs::{Answer, Call, Sent};
 
 /// Keeps an object until its dependents are gone.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 /// Keeps an object until its dependents have been let go.
 pub(crate) const ORPHAN: &str = "orphan";
-
-const ATTEMPTS_MAX: usize = 16;
 
 impl Engine {
     /// Deletes the named object.
@@ -35,7 +33,8 @@ impl Engine {
 
     /// Deletes the named object with options that are already read.
     pub async fn delete_with(&self, call: &Call, options: &DeleteOptions) -> Result<Answer, ApiError> {
-        for _ in 0..ATTEMPTS_MAX {
+        // As with every change: an object that moved is looked at again, and so is what the request says of its state.
+        loop {
             let entry = self.read(&call.resource, &call.key(), call.name())?;
             let old = stored::parse(&entry.value);
             check_preconditions(call, &old, options)?;
@@ -49,12 +48,10 @@ impl Engine {
             }
             match self.remove_or_mark(call, options, &entry, &old, &next).await {
                 Ok(answer) => return Ok(answer.with_warnings(warnings)),
-                Err(WriteError::Conflict { .. }) if options.resource_version.is_none() => {}
-                Err(WriteError::Conflict { .. }) => break,
+                Err(WriteError::Conflict { .. }) => {}
                 Err(error) => return Err(store_error(error)),
             }
         }
-        Err(ApiError::conflict(call.resource.subject(call.name()), MODIFIED))
     }
 
     async fn remove_or_mark(

@@ -13,9 +13,6 @@ use crate::stored;
 use crate::verbs::draft::Draft;
 use crate::verbs::{Answer, Call, Sent};
 
-/// How often a change is computed anew because the object moved meanwhile.
-const ATTEMPTS_MAX: usize = 16;
-
 /// What kube-apiserver says when an object is not in the state the client saw.
 pub(crate) const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
@@ -34,33 +31,32 @@ impl Engine {
         .await
     }
 
-    /// Changes an existing object. `compute` gets the newest state in the served version and may run
-    /// several times.
+    /// Changes an existing object. `compute` gets the newest state in the served version and runs again when the
+    /// object moved meanwhile: then somebody else got ahead, so that all of them together always do. A change that
+    /// names the state it was made for is refused when it is computed for another.
     pub async fn change(
         &self,
         call: &Call,
         options: &WriteOptions,
         compute: impl Fn(&Value) -> Result<Draft, ApiError>,
     ) -> Result<Answer, ApiError> {
-        for _ in 0..ATTEMPTS_MAX {
+        loop {
             let entry = self.read(&call.resource, &call.key(), call.name())?;
             let old_stored = stored::parse(&entry.value);
             let spelt = !call.resource.serves_stored_bytes();
             let served = spelt.then(|| call.resource.serve(old_stored.clone()));
             let old = served.as_ref().unwrap_or(&old_stored);
             let draft = compute(old)?;
-            let pinned = !text(&draft.object, "/metadata/resourceVersion").is_empty();
             let (object, warnings) = self.settle_change(call, options, old, draft)?;
             if object == old_stored {
                 return Ok(Answer::stored(StatusCode::OK, entry.value).with_warnings(warnings));
             }
             match self.replace(call, options, &entry, &old_stored, &object).await {
                 Ok(bytes) => return Ok(Answer::stored(StatusCode::OK, bytes).with_warnings(warnings)),
-                Err(error) if error.reason == "Conflict" && !pinned => {}
+                Err(error) if error.reason == "Conflict" => {}
                 Err(error) => return Err(error),
             }
         }
-        Err(ApiError::conflict(call.resource.subject(call.name()), MODIFIED))
     }
 
     /// Writes the next state over the one that was read, or takes the object away when this change

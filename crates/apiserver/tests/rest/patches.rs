@@ -1,7 +1,9 @@
 //! Patches that cannot be applied, as a whole or from the middle on: nothing of them is written.
 
 use expect_test::expect_file;
+use futures::future::join_all;
 use serde_json::{Value, json};
+use store::{Options, Store};
 
 use crate::client::{Ask, Server};
 use crate::table::Table;
@@ -95,4 +97,38 @@ async fn strategic_patches() {
     table.ask(patch(json!({ "data": { "two": "2", "three": 3 } }))).await;
     table.ask(patch(json!({ "metadata": { "name": "q" } }))).await;
     table.is(expect_file!["answers/patches-strategic-patches.txt"]);
+}
+
+#[tokio::test]
+async fn patches_of_one_object_at_once_are_all_made() {
+    // A store on disk takes its time, so that all of them have read before the first is written.
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path(), Options::default()).expect("an empty store");
+    let server = Server::on(store).await;
+    server.namespace("patches").await;
+    server.renew(MAPS, object("busy")).await;
+    let path = format!("{MAPS}/busy");
+    let keys: Vec<String> = (0..40).map(|number| format!("key-{number}")).collect();
+    let asked = keys.iter().map(|key| server.ask(Ask::merge(&path, json!({ "data": { key: "here" } }))));
+    for answer in join_all(asked).await {
+        answer.expect(200);
+    }
+    let now = server.ask(Ask::get(&path)).await.expect(200);
+    assert!(keys.iter().all(|key| now["data"][key] == "here"), "{now}");
+}
+
+#[tokio::test]
+async fn of_patches_that_saw_the_same_state_one_is_made() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path(), Options::default()).expect("an empty store");
+    let server = Server::on(store).await;
+    server.namespace("patches").await;
+    let seen = server.renew(MAPS, object("seen")).await["metadata"]["resourceVersion"].clone();
+    let path = format!("{MAPS}/seen");
+    let patch =
+        |value: u8| json!({ "metadata": { "resourceVersion": seen }, "data": { "one": value.to_string() } });
+    let asked = (2..9).map(|value| server.ask(Ask::merge(&path, patch(value))));
+    let answers = join_all(asked).await;
+    let made = answers.iter().filter(|answer| answer.refusal().0 == 200).count();
+    assert_eq!(made, 1, "{answers:?}");
 }
