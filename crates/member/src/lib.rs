@@ -2,6 +2,7 @@
 //! advance by stage files. Knows nothing of policies and of the control plane above it.
 
 mod client;
+mod courtesy;
 mod facts;
 mod feed;
 mod hash;

@@ -12,9 +12,11 @@ use serde_json::{Value, json};
 use store::Store;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, Refusal};
+use crate::courtesy::Courtesy;
 use crate::key::{Key, Kind, Named};
 use crate::plan::{Write, status};
 use crate::runtime::{self, ASKS_MAX, Ask};
@@ -106,10 +108,12 @@ impl Member {
                 .map_err(|refusal| StartError::Node { node: node.name.clone(), why: refusal.message })?;
         }
         let worker = Worker::new(client, kinds.into_iter(), stages, now);
+        let revisions = store.clone();
+        let courtesy = Courtesy::new(move || revisions.revision(), Instant::now());
         let (asks, asked) = mpsc::channel(ASKS_MAX);
         let stop = CancellationToken::new();
         let mut tasks = server.start_housekeeping_with_history(HISTORY_KEPT, HISTORY_BYTES_MAX);
-        tasks.push(runtime::start(&name, worker, asked, stop.clone()));
+        tasks.push(runtime::start(&name, worker, courtesy, asked, stop.clone()));
         Ok(Member { server, store, asks, stop, tasks })
     }
 

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use crate::courtesy::Courtesy;
 use crate::worker::Worker;
 
 /// How many may wait at once for a member to have nothing left to do.
@@ -21,16 +22,22 @@ pub type Ask = oneshot::Sender<()>;
 pub fn start(
     name: &str,
     worker: Worker,
+    courtesy: Courtesy,
     asks: mpsc::Receiver<Ask>,
     stop: CancellationToken,
 ) -> JoinHandle<()> {
     let span = tracing::info_span!("member", name);
     // The task judges by pending feeds that it has seen everything; a budget that makes them pend for
     // fairness would mislead it. It yields by itself.
-    tokio::spawn(tokio::task::unconstrained(run(worker, asks, stop).instrument(span)))
+    tokio::spawn(tokio::task::unconstrained(run(worker, courtesy, asks, stop).instrument(span)))
 }
 
-async fn run(mut worker: Worker, mut asks: mpsc::Receiver<Ask>, stop: CancellationToken) {
+async fn run(
+    mut worker: Worker,
+    mut courtesy: Courtesy,
+    mut asks: mpsc::Receiver<Ask>,
+    stop: CancellationToken,
+) {
     let mut asking: Vec<Ask> = Vec::new();
     while !stop.is_cancelled() {
         // The task is free of tokio's budget, so it has to let others in by itself, however much news there is.
@@ -41,6 +48,14 @@ async fn run(mut worker: Worker, mut asks: mpsc::Receiver<Ask>, stop: Cancellati
             worker.take_due();
             let had_work = worker.has_work();
             while worker.has_work() {
+                if let Some(until) = courtesy.wait(worker.writes(), Instant::now()) {
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return,
+                        () = tokio::time::sleep_until(until) => {}
+                    }
+                    break;
+                }
                 worker.work().await;
                 tokio::task::yield_now().await;
                 if stop.is_cancelled() {

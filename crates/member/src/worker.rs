@@ -37,13 +37,14 @@ pub struct Worker {
     feeds: Vec<Feed>,
     world: World,
     waiting: Waiting,
+    writes: u64,
 }
 
 impl Worker {
     /// A worker that follows these kinds.
     pub fn new(client: Client, kinds: impl Iterator<Item = Kind>, stages: Stages, now: Clock) -> Worker {
         let feeds = kinds.map(|kind| Feed::new(kind, client.clone())).collect();
-        Worker { client, stages, now, feeds, world: World::default(), waiting: Waiting::default() }
+        Worker { client, stages, now, feeds, world: World::default(), waiting: Waiting::default(), writes: 0 }
     }
 
     /// Takes note of what happened. Zero says that everything written so far has been taken.
@@ -87,6 +88,11 @@ impl Worker {
     /// Whether there is something to do now.
     pub fn has_work(&self) -> bool {
         self.world.is_dirty()
+    }
+
+    /// How much it has written so far.
+    pub fn writes(&self) -> u64 {
+        self.writes
     }
 
     /// Whether there will surely be something to do later.
@@ -192,6 +198,7 @@ impl Worker {
             Write::Patch { key, last, .. } => (key.kind, *last),
             Write::Delete { key, .. } | Write::Bind { key, .. } => (key.kind, false),
         };
+        self.writes += u64::from(answer.is_ok());
         match (answer, write) {
             (Ok(Written::Object(bytes)), _) => {
                 self.waiting.succeeded(key);

@@ -18,7 +18,7 @@ const BACKOFF_MAX: Duration = Duration::from_secs(60);
 /// How long news is gathered at least before it is told on: most of it comes in bursts.
 const GATHER_MIN: Duration = Duration::from_millis(100);
 /// How long it is gathered at most, when there is much of it.
-const GATHER_MAX: Duration = Duration::from_secs(1);
+const GATHER_MAX: Duration = Duration::from_secs(5);
 /// How much longer for each key that is being gathered already.
 const GATHER_MORE: Duration = Duration::from_millis(10);
 
