@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::backend::Backend;
 use crate::index::{Index, Record};
-use crate::{Change, Event, EventKind, Expect, Revision, Write, WriteError};
+use crate::{Change, Entry, Event, EventKind, Expect, Revision, Write, WriteError};
 
 /// Table names and keys have two bytes for their length on disk; this leaves room for both.
 const NAME_BYTES_MAX: usize = 4096;
@@ -77,8 +77,8 @@ impl<'a> Group<'a> {
 
     fn decide(&mut self, write: &Write) -> Result<Revision, WriteError> {
         let current = self.current(write);
-        check_expectation(write, current.as_deref())?;
-        let event = self.event(write, current.as_deref())?;
+        check_expectation(write, current.as_ref())?;
+        let event = self.event(write, current.as_ref())?;
         let revision = event.revision;
         let table = self.index.table_name(&write.table);
         self.last.insert((table.clone(), event.key.clone()), event.clone());
@@ -88,14 +88,14 @@ impl<'a> Group<'a> {
     }
 
     /// What is under the key when it is this write's turn.
-    fn current(&self, write: &Write) -> Option<Arc<Event>> {
+    fn current(&self, write: &Write) -> Option<Entry> {
         match self.last.get(&(write.table.clone(), write.key.clone())) {
-            Some(event) => Some(event.clone()).filter(|event| event.kind == EventKind::Put),
-            None => self.index.newest(&write.table, &write.key),
+            Some(event) => (event.kind == EventKind::Put).then(|| event.entry()),
+            None => self.index.newest(&write.table, &write.key).map(|version| version.entry()),
         }
     }
 
-    fn event(&self, write: &Write, current: Option<&Event>) -> Result<Arc<Event>, WriteError> {
+    fn event(&self, write: &Write, current: Option<&Entry>) -> Result<Arc<Event>, WriteError> {
         let revision = self.next;
         let (kind, payload) = match &write.change {
             Change::Put(payload) => (EventKind::Put, payload),
@@ -111,7 +111,7 @@ impl<'a> Group<'a> {
 /// What a write does to a key, given what is there before.
 pub(crate) fn event(
     key: &Arc<str>,
-    current: Option<&Event>,
+    current: Option<&Entry>,
     revision: Revision,
     kind: EventKind,
     value: Bytes,
@@ -127,8 +127,8 @@ pub(crate) fn event(
     })
 }
 
-fn check_expectation(write: &Write, current: Option<&Event>) -> Result<(), WriteError> {
-    let current = current.map(|event| event.revision);
+fn check_expectation(write: &Write, current: Option<&Entry>) -> Result<(), WriteError> {
+    let current = current.map(|entry| entry.revision);
     let holds = match write.expect {
         Expect::Any => true,
         Expect::Absent => current.is_none(),
@@ -195,7 +195,7 @@ mod tests {
         assert!(matches!(answers[0], Ok(1)));
         assert!(matches!(answers[1], Err(WriteError::Conflict { current: Some(1) })));
         assert!(matches!(answers[2], Ok(2)));
-        let newest = index.newest("t", "a").unwrap();
+        let newest = index.newest("t", "a").unwrap().entry();
         assert_eq!((&newest.value[..], newest.created, newest.revision), (&b"three"[..], 1, 2));
     }
 }

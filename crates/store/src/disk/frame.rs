@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::index::Record;
-use crate::{Event, EventKind, Revision};
+use crate::{Entry, Event, EventKind, Revision};
 
 /// The version of the format that this program reads and writes.
 pub(crate) const FORMAT_VERSION: u32 = 1;
@@ -155,16 +155,16 @@ impl FrameWriter {
             EventKind::Put => 1,
             EventKind::Delete => 2,
         });
-        self.add_lengths(&record.table, event);
-        self.add_contents(&record.table, event);
+        self.add_lengths(&record.table, &event.key, &event.value);
+        self.add_contents(&record.table, &event.key, &event.value);
     }
 
     /// Adds an entry to a snapshot frame.
-    pub(crate) fn add_entry(&mut self, table: &str, event: &Event) {
-        self.add_lengths(table, event);
-        self.bytes.extend_from_slice(&event.created.to_le_bytes());
-        self.bytes.extend_from_slice(&event.revision.to_le_bytes());
-        self.add_contents(table, event);
+    pub(crate) fn add_entry(&mut self, table: &str, entry: &Entry) {
+        self.add_lengths(table, &entry.key, &entry.value);
+        self.bytes.extend_from_slice(&entry.created.to_le_bytes());
+        self.bytes.extend_from_slice(&entry.revision.to_le_bytes());
+        self.add_contents(table, &entry.key, &entry.value);
     }
 
     /// Completes the header and hands out the whole frame.
@@ -183,16 +183,16 @@ impl FrameWriter {
     }
 
     // The limits on names and values, checked before a write gets here, keep the lengths in range.
-    fn add_lengths(&mut self, table: &str, event: &Event) {
+    fn add_lengths(&mut self, table: &str, key: &str, value: &[u8]) {
         self.bytes.extend_from_slice(&(table.len() as u16).to_le_bytes());
-        self.bytes.extend_from_slice(&(event.key.len() as u16).to_le_bytes());
-        self.bytes.extend_from_slice(&(event.value.len() as u32).to_le_bytes());
+        self.bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
+        self.bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
     }
 
-    fn add_contents(&mut self, table: &str, event: &Event) {
+    fn add_contents(&mut self, table: &str, key: &str, value: &[u8]) {
         self.bytes.extend_from_slice(table.as_bytes());
-        self.bytes.extend_from_slice(event.key.as_bytes());
-        self.bytes.extend_from_slice(&event.value);
+        self.bytes.extend_from_slice(key.as_bytes());
+        self.bytes.extend_from_slice(value);
         self.count += 1;
     }
 }

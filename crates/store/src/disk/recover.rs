@@ -194,12 +194,12 @@ fn publish(index: &Index, header: &FrameHeader, payload: &[u8]) -> Option<()> {
         if revision <= index.revision() {
             continue;
         }
-        let current = index.newest(write.table, write.key);
+        let current = index.newest(write.table, write.key).map(|version| version.entry());
         if write.kind == EventKind::Delete && current.is_none() {
             return None;
         }
         let value = bytes::Bytes::copy_from_slice(write.value);
-        let event = commit::event(&Arc::from(write.key), current.as_deref(), revision, write.kind, value);
+        let event = commit::event(&Arc::from(write.key), current.as_ref(), revision, write.kind, value);
         index.publish(&[Record { table: index.table_name(&Arc::from(write.table)), event }]);
     }
     input.is_empty().then_some(())

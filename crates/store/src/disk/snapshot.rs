@@ -93,10 +93,10 @@ impl Task {
             if stop.load(Ordering::Relaxed) {
                 return Err(io::Error::new(io::ErrorKind::Interrupted, "the store is being closed"));
             }
-            after = Some(last.key.clone());
+            after = Some(last.key().clone());
             count += entries.len() as u32;
             let mut frame = FrameWriter::new();
-            entries.iter().for_each(|event| frame.add_entry(table, event));
+            entries.iter().for_each(|version| frame.add_entry(table, &version.entry()));
             output.write(frame.finish(FrameKind::Entries, self.revision, None))?;
         }
     }

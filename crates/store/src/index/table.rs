@@ -8,7 +8,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::sorted::Sorted;
-use crate::{Entry, Event, EventKind, Range, Revision};
+use super::version::{Packer, Version};
+use crate::{Event, EventKind, Range, Revision};
 
 /// The versions and the events of one table.
 pub(super) struct Table {
@@ -16,13 +17,14 @@ pub(super) struct Table {
     live: Sorted,
     /// Versions that are no longer the newest, oldest first, deletes included; only of keys that changed
     /// since the compacted revision.
-    past: BTreeMap<Arc<str>, Vec<Arc<Event>>>,
+    past: BTreeMap<Arc<str>, Vec<Version>>,
     /// Every event since the compacted revision.
     history: VecDeque<Arc<Event>>,
     /// How many events were dropped from the front of `history`, so that a place in it has a lasting number.
     dropped: u64,
     live_bytes: u64,
     history_bytes: u64,
+    packer: Packer,
     /// Wakes the table's watchers, once for each group of writes.
     wake: watch::Sender<()>,
 }
@@ -47,26 +49,27 @@ impl Table {
             dropped: 0,
             live_bytes: 0,
             history_bytes: 0,
+            packer: Packer::default(),
             wake: watch::Sender::new(()),
         }
     }
 
-    pub(super) fn newest(&self, key: &str) -> Option<&Arc<Event>> {
+    pub(super) fn newest(&self, key: &str) -> Option<&Version> {
         self.live.get(key)
     }
 
     /// The version of `key` at a revision that is not compacted.
-    pub(super) fn version_at(&self, key: &str, at: Revision) -> Option<&Arc<Event>> {
-        if let Some(event) = self.live.get(key).filter(|event| event.revision <= at) {
-            return Some(event);
+    pub(super) fn version_at(&self, key: &str, at: Revision) -> Option<&Version> {
+        if let Some(version) = self.live.get(key).filter(|version| version.revision() <= at) {
+            return Some(version);
         }
         visible(self.past.get(key)?, at)
     }
 
     /// Adds an entry of a snapshot: it is there, but no event tells of it.
-    pub(super) fn restore(&mut self, entry: Arc<Event>) {
+    pub(super) fn restore(&mut self, entry: &Event) {
         self.live_bytes += entry.size();
-        self.live.insert(entry);
+        self.live.insert(self.packer.settle(entry));
     }
 
     /// Adds the next event of this table.
@@ -74,7 +77,7 @@ impl Table {
         let replaced = match event.kind {
             EventKind::Put => {
                 self.live_bytes += event.size();
-                self.live.insert(event.clone())
+                self.live.insert(Version::Event(event.clone()))
             }
             EventKind::Delete => self.live.remove(&event.key),
         };
@@ -84,7 +87,7 @@ impl Table {
             versions.push(replaced);
         }
         if event.kind == EventKind::Delete {
-            self.past.entry(event.key.clone()).or_default().push(event.clone());
+            self.past.entry(event.key.clone()).or_default().push(Version::Event(event.clone()));
         }
         self.history_bytes += event.size();
         self.history.push_back(event);
@@ -148,7 +151,7 @@ impl Table {
 
     /// Forgets up to `events_max` events up to `revision` and the versions that only they needed. Returns
     /// what the caller drops once it holds no lock; an empty answer means that nothing is left to forget.
-    pub(super) fn compact(&mut self, revision: Revision, events_max: usize) -> Vec<Arc<Event>> {
+    pub(super) fn compact(&mut self, revision: Revision, events_max: usize) -> Vec<Version> {
         let mut garbage = Vec::new();
         for _ in 0..events_max {
             if self.history.front().is_none_or(|event| event.revision > revision) {
@@ -158,7 +161,7 @@ impl Table {
             self.dropped += 1;
             self.history_bytes -= event.size();
             self.compact_key(&event.key, revision, &mut garbage);
-            garbage.push(event);
+            garbage.push(Version::Event(event));
         }
         if self.history.len() < self.history.capacity() / 4 {
             self.history.shrink_to(self.history.len() * 2);
@@ -166,53 +169,51 @@ impl Table {
         garbage
     }
 
-    fn compact_key(&mut self, key: &Arc<str>, revision: Revision, garbage: &mut Vec<Arc<Event>>) {
+    fn compact_key(&mut self, key: &Arc<str>, revision: Revision, garbage: &mut Vec<Version>) {
         let live = self.live.get(key);
-        let superseded = live.is_some_and(|event| event.revision <= revision);
-        // A live entry must not keep the value before it alive for as long as it lives itself.
-        let stripped =
-            live.filter(|event| superseded && event.previous.is_some()).map(|event| without_previous(event));
-        if let Some(event) = stripped {
-            garbage.extend(self.live.insert(event));
+        let superseded = live.is_some_and(|version| version.revision() <= revision);
+        if let Some(Version::Event(event)) = live.filter(|_| superseded) {
+            let settled = self.packer.settle(event);
+            garbage.extend(self.live.insert(settled));
         }
         let Some(versions) = self.past.get_mut(key) else { return };
-        let reached = versions.partition_point(|event| event.revision <= revision);
+        let reached = versions.partition_point(|version| version.revision() <= revision);
         // The newest version up to `revision` is still read at `revision`, unless it says "deleted".
-        let keeps = !superseded && reached > 0 && versions[reached - 1].kind == EventKind::Put;
+        let keeps = !superseded && reached > 0 && versions[reached - 1].is_there();
         garbage.extend(versions.drain(..if keeps { reached - 1 } else { reached }));
-        if keeps && versions[0].previous.is_some() {
-            versions[0] = without_previous(&versions[0]);
+        if keeps && let Version::Event(event) = &versions[0] {
+            versions[0] = self.packer.settle(event);
         }
         if versions.is_empty() {
             self.past.remove(key);
         }
     }
 
-    /// Up to `limit` entries of a range and how many follow, at a revision that is not compacted.
-    pub(super) fn page(&self, range: &Range<'_>, at: Revision) -> (Vec<Entry>, usize) {
+    /// Up to `limit` versions of a range and how many follow, at a revision that is not compacted.
+    pub(super) fn page(&self, range: &Range<'_>, at: Revision) -> (Vec<Version>, usize) {
         let unchanged = self.history.back().is_none_or(|event| event.revision <= at);
         if unchanged { self.page_now(range) } else { self.page_then(range, at) }
     }
 
-    fn page_now(&self, range: &Range<'_>) -> (Vec<Entry>, usize) {
+    fn page_now(&self, range: &Range<'_>) -> (Vec<Version>, usize) {
         let start = self.live.place(|key| is_before(key, range));
         let end = self.live.place(|key| key < range.prefix || key.starts_with(range.prefix));
         let count = self.live.rank(end).saturating_sub(self.live.rank(start));
         let taken = range.limit.map_or(count, |limit| limit.min(count));
-        let entries = self.live.iter_from(start).take(taken).map(|event| event.entry()).collect();
-        (entries, count - taken)
+        let versions = self.live.iter_from(start).take(taken).cloned().collect();
+        (versions, count - taken)
     }
 
-    fn page_then(&self, range: &Range<'_>, at: Revision) -> (Vec<Entry>, usize) {
+    fn page_then(&self, range: &Range<'_>, at: Revision) -> (Vec<Version>, usize) {
         let limit = range.limit.unwrap_or(usize::MAX);
-        let mut entries = Vec::new();
-        for (index, event) in self.versions_then(range, at).enumerate() {
+        let mut versions = Vec::new();
+        for (index, version) in self.versions_then(range, at).enumerate() {
             if index == limit {
-                return (entries, self.count_then(range, at) - index);
+                return (versions, self.count_then(range, at) - index);
             }
-            entries.push(event.entry());
+            versions.push(version.clone());
         }
-        (entries, 0)
+        (versions, 0)
     }
 
     /// The versions of a range at a revision: the live keys and the keys with a past, merged in key order.
@@ -220,7 +221,7 @@ impl Table {
         &'a self,
         range: &'a Range<'a>,
         at: Revision,
-    ) -> impl Iterator<Item = &'a Arc<Event>> + 'a {
+    ) -> impl Iterator<Item = &'a Version> + 'a {
         let start = self.live.place(|key| is_before(key, range));
         let mut live = self.live.iter_from(start).peekable();
         let from = match range.after {
@@ -229,15 +230,15 @@ impl Table {
         };
         let mut past = self.past.range::<str, _>((from, Bound::Unbounded)).peekable();
         std::iter::from_fn(move || {
-            let from_live = live.peek().map(|event| &event.key);
+            let from_live = live.peek().map(|version| version.key());
             let from_past = past.peek().map(|(key, _)| *key);
             let key = match (from_live, from_past) {
                 (Some(one), Some(other)) => one.min(other),
                 (one, other) => one.or(other)?,
             };
-            let newest = live.next_if(|event| event.key == *key);
+            let newest = live.next_if(|version| version.key() == key);
             let older = past.next_if(|(other, _)| *other == key);
-            let newest = newest.filter(|event| event.revision <= at);
+            let newest = newest.filter(|version| version.revision() <= at);
             let version = newest.or_else(|| visible(older?.1, at));
             key.starts_with(range.prefix).then_some(version)
         })
@@ -263,12 +264,12 @@ impl Table {
     }
 
     /// The entries at a revision whose keys follow `after`, until they are `bytes_max` large or the table ends.
-    pub(super) fn slice_at(&self, after: Option<&str>, at: Revision, bytes_max: u64) -> Vec<Arc<Event>> {
+    pub(super) fn slice_at(&self, after: Option<&str>, at: Revision, bytes_max: u64) -> Vec<Version> {
         let mut bytes = 0;
         let range = Range { after, ..Range::default() };
-        let within = |event: &&Arc<Event>| {
+        let within = |version: &&Version| {
             let fits = bytes < bytes_max;
-            bytes += event.size();
+            bytes += version.size();
             fits
         };
         self.versions_then(&range, at).take_while(within).cloned().collect()
@@ -280,11 +281,7 @@ fn is_before(key: &str, range: &Range<'_>) -> bool {
 }
 
 /// The last version up to a revision, unless it says "deleted".
-fn visible(versions: &[Arc<Event>], at: Revision) -> Option<&Arc<Event>> {
-    let reached = versions.partition_point(|event| event.revision <= at);
-    versions[..reached].last().filter(|event| event.kind == EventKind::Put)
-}
-
-fn without_previous(event: &Event) -> Arc<Event> {
-    Arc::new(Event { previous: None, ..event.clone() })
+fn visible(versions: &[Version], at: Revision) -> Option<&Version> {
+    let reached = versions.partition_point(|version| version.revision() <= at);
+    versions[..reached].last().filter(|version| version.is_there())
 }
