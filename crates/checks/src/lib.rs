@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 pub mod churn;
 pub mod client;
+pub mod console;
 pub mod dice;
 pub mod followers;
 pub mod kubectl;

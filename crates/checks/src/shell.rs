@@ -1,7 +1,7 @@
 //! A newcomer's terminal: commands are read out of what was written for people, and typed as they stand.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -36,12 +36,31 @@ impl Shell {
         self.home.path()
     }
 
+    /// From now on this program is found by this name.
+    pub fn add(&self, name: &str, program: &Path) {
+        let link = self.home.path().join("bin").join(name);
+        std::os::unix::fs::symlink(program, link).expect("the directory takes links");
+    }
+
     /// Types a command and gives what it printed; it must succeed.
     #[track_caller]
     pub fn run(&mut self, command: &str) -> String {
-        let script = format!("{}{command}\n", self.exports);
+        let output = self.output(command, "set -e\n");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "$ {command}\n{stderr}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Types a command and gives all that a terminal would show, whether it succeeds or not.
+    pub fn see(&mut self, command: &str) -> String {
+        let output = self.output(command, "exec 2>&1\n");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn output(&mut self, command: &str, before: &str) -> Output {
+        let script = format!("{before}{}{command}\n", self.exports);
         let output = Command::new("sh")
-            .args(["-ec", &script])
+            .args(["-c", &script])
             .current_dir(self.home.path())
             .env_clear()
             .env("HOME", self.home.path())
@@ -49,12 +68,10 @@ impl Shell {
             .stdin(Stdio::null())
             .output()
             .expect("there is a shell on every machine");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "$ {command}\n{stderr}");
-        if command.starts_with("export ") {
+        if output.status.success() && command.starts_with("export ") {
             self.exports += &format!("{command}\n");
         }
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        output
     }
 }
 

@@ -67,7 +67,10 @@ impl fmt::Display for Division {
         match self.mode {
             Mode::Whole => write!(formatter, "the whole object to")?,
             Mode::Zero => write!(formatter, "0 replicas in")?,
-            mode => write!(formatter, "{} replicas {}{mode}:", self.replicas, self.strategy)?,
+            mode => {
+                let plural = if self.replicas == 1 { "" } else { "s" };
+                write!(formatter, "{} replica{plural} {}{mode}:", self.replicas, self.strategy)?;
+            }
         }
         for (index, share) in self.shares.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
