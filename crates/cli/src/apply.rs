@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow};
 use decide::template::digest;
-use serde_json::Value;
+use plane::outlook::APPROVED;
+use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
-use crate::plan::{Request, Saved, planned};
+use crate::plan::{Planned, Request, Saved, Verb, merged, planned};
 use crate::{Hint, output};
 
 /// How many differences are told.
@@ -28,14 +29,15 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let saved = Saved::read(&arguments.file)?;
     let control = arguments.connection.open().await?;
     let requests = unchanged(&control, &saved).await?;
-    let (now, gates) = planned(&control, &requests).await?;
-    let mut moved = saved.differences(&now)?;
-    if gates != saved.gates {
-        moved.push(format!("feature gates: {:?} then, {gates:?} now", saved.gates));
+    let now = planned(&control, &requests).await?;
+    let mut moved = saved.differences(&now.plan)?;
+    if now.gates != saved.gates {
+        moved.push(format!("feature gates: {:?} then, {:?} now", saved.gates, now.gates));
     }
     refuse(moved)?;
+    let requests = approved(requests.into_iter().map(|(request, _)| request).collect(), &now)?;
     let mut done = Vec::new();
-    for (request, _) in &requests {
+    for request in &requests {
         request.send(&control.rest, false).await.with_context(|| match done.is_empty() {
             true => format!("apply {}; nothing was changed", request.object),
             false => format!("apply {}, after {}", request.object, done.join(", ")),
@@ -43,7 +45,28 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         output::print(&format!("{} {}\n", request.object, request.done()))?;
         done.push(request.object.clone());
     }
-    output::print(&format!("{}\n", now.totals))
+    output::print(&format!("{}\n", now.plan.totals))
+}
+
+/// The requests, naming the plan that was seen where they go beyond a budget.
+fn approved(requests: Vec<Request>, now: &Planned) -> Result<Vec<Request>> {
+    let Some(beyond) = now.beyond.first() else { return Ok(requests) };
+    let refused = |hint: &str, why: &str| {
+        Err(anyhow::Error::new(Hint(hint.to_owned())).context(format!("{why}: {}", beyond.why)))
+    };
+    let [request] = requests.as_slice() else {
+        return refused("plan and apply the policy by itself", "one of the changes goes beyond its budget");
+    };
+    if digest(&json!(now.plan)) != beyond.plan {
+        return refused("try again in a moment", "the control plane has not seen everything yet");
+    }
+    let seen = json!({ "metadata": { "annotations": { APPROVED: beyond.plan } } });
+    Ok(match request.verb {
+        Verb::Delete => vec![Request { verb: Verb::Patch, body: seen, ..request.clone() }, request.clone()],
+        Verb::Create | Verb::Patch => {
+            vec![Request { body: merged(&request.body, &seen), ..request.clone() }]
+        }
+    })
 }
 
 /// The requests with the objects as they are, if those are as they were.

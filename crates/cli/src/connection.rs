@@ -11,6 +11,7 @@ use controllers::snapshot::snapshot;
 use decide::World;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+use crate::progress::saying;
 use crate::{Hint, places};
 
 /// The flags by which kubectl is told where to go.
@@ -46,7 +47,8 @@ impl Connection {
         let kubeconfig = self.files()?;
         let context = self.chosen(&kubeconfig)?;
         let rest = client(&kubeconfig, &context).await?;
-        rest.fetch::<serde_json::Value>("/version").await.map_err(|error| {
+        let asked = rest.fetch::<serde_json::Value>("/version");
+        saying("reaching the control plane", asked).await.map_err(|error| {
             let hint =
                 "is it running? start `longshore up`, or choose another with --context or --kubeconfig";
             anyhow::Error::new(Hint(hint.to_owned()))
@@ -104,7 +106,8 @@ impl Control {
     /// Everything that decisions depend on, as it is now.
     pub async fn world(&self) -> Result<World> {
         let gates = self.switches().await?.gates;
-        let read = snapshot(&self.rest, gates, jiff::Timestamp::now()).await;
+        let read = snapshot(&self.rest, gates, jiff::Timestamp::now());
+        let read = saying("reading the control plane", read).await;
         let read = read.map_err(|error| {
             let hint = "is the context that of a control plane, and may you list there? see --context";
             let causes = format!("{:#}", anyhow::Error::new(error));

@@ -11,6 +11,7 @@ use crate::connection::{Connection, Control};
 use crate::get::asked::{Answer, Question};
 use crate::kinds::Kinds;
 use crate::output::{self, Format};
+use crate::progress::saying;
 use crate::{Hint, members};
 
 mod asked;
@@ -63,7 +64,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         }
     });
     let (mut answers, mut silent) = (Vec::new(), Vec::new());
-    for (cluster, answer) in join_all(asked).await {
+    for (cluster, answer) in saying("asking the clusters", join_all(asked)).await {
         match answer {
             Ok(answer) => answers.push((cluster, answer)),
             Err(error) => silent.push((cluster, error)),

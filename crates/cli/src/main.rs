@@ -25,6 +25,8 @@ mod promote;
 mod reconcile;
 mod rollout;
 mod shell;
+#[cfg(test)]
+mod stage;
 mod status;
 mod suspend;
 mod taint;
@@ -151,9 +153,9 @@ fn asking<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result
 fn report(error: &anyhow::Error) {
     let hint = error.chain().find_map(|cause| cause.downcast_ref::<Hint>());
     let causes = error.chain().filter(|cause| !cause.is::<Hint>()).map(ToString::to_string);
-    eprintln!("error: {}", causes.collect::<Vec<_>>().join(": "));
+    eprintln!("{}", text::talk("error: ", &causes.collect::<Vec<_>>().join(": ")));
     if let Some(Hint(hint)) = hint {
-        eprintln!("hint: {hint}");
+        eprintln!("{}", text::talk("hint: ", hint));
     }
 }
 

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, anyhow};
 use serde::Serialize;
 
 use crate::Hint;
+use crate::text::wrapped;
 
 /// A form for programs, as `-o` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -52,7 +53,9 @@ pub fn confirm(question: &str, yes: bool) -> Result<bool> {
         return Err(anyhow::Error::new(hint).context("stdin is not a terminal, and this asks first"));
     }
     let mut stderr = std::io::stderr();
-    write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()).context("ask")?;
+    write!(stderr, "{} ", wrapped("", &format!("{question} [y/N]")))
+        .and_then(|()| stderr.flush())
+        .context("ask")?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).context("read the answer")?;
     match answer.trim().to_lowercase().as_str() {

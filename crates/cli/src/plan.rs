@@ -5,8 +5,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
 use decide::plan::{Plan, plan, unsettled};
-use decide::world::Answers;
+use decide::remarks::remarks;
+use decide::world::{Answers, Change};
+use decide::{PolicyKey, World};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::connection::{Connection, Control};
@@ -21,8 +25,8 @@ mod request;
 mod saved;
 mod shown;
 
-pub use rehearsal::{Rehearsed, rehearse};
-pub use request::Request;
+pub use rehearsal::{Beyond, Rehearsed, rehearse};
+pub use request::{Request, Verb, merged};
 pub use saved::Saved;
 
 /// The exit code of a plan that would change something.
@@ -60,23 +64,34 @@ pub struct Arguments {
 /// Prints what would happen; the exit code says whether anything would.
 pub async fn run(arguments: &Arguments) -> Result<ExitCode> {
     let control = arguments.connection.open().await?;
-    let planned = match arguments.restart {
-        true => unsettled(&saying("reading the control plane", control.world()).await?, Answers::BRAIN),
+    let Planned { plan, notes, .. } = match arguments.restart {
+        true => Planned { plan: unsettled(&control.world().await?, Answers::BRAIN), ..Planned::default() },
         false => changed(arguments, &control).await?,
     };
     match arguments.output {
-        Some(format) => format.print(&planned)?,
-        None => output::print(&shown::shown(&planned, arguments.detailed, Paint::of_stdout()))?,
+        Some(format) => format.print(&Document { plan: &plan, notes: &notes })?,
+        None => {
+            output::print(&shown::shown(&plan, &notes, arguments.detailed, Paint::of_stdout()))?;
+        }
     }
-    Ok(if planned.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGES) })
+    Ok(if plan.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGES) })
 }
 
-async fn changed(arguments: &Arguments, control: &Control) -> Result<Plan> {
+/// A plan for programs.
+#[derive(Serialize)]
+struct Document<'p> {
+    #[serde(flatten)]
+    plan: &'p Plan,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'p [String],
+}
+
+async fn changed(arguments: &Arguments, control: &Control) -> Result<Planned> {
     let requests = requests(arguments, control).await?;
-    let (planned, gates) = planned(control, &requests).await?;
+    let planned = planned(control, &requests).await?;
     if let Some(path) = &arguments.save {
         let requests = requests.into_iter().map(|(request, _)| request).collect();
-        Saved::new(gates, requests, &planned)?.write(path)?;
+        Saved::new(planned.gates.clone(), requests, &planned.plan)?.write(path)?;
         output::tell(&format!("saved; `longshore apply {}` applies exactly this", path.display()));
     }
     Ok(planned)
@@ -102,18 +117,60 @@ async fn requests(arguments: &Arguments, control: &Control) -> Result<Vec<(Reque
     Ok(requests)
 }
 
-/// What requests would do now, and the gates that are not at their default.
-pub async fn planned(
-    control: &Control,
-    requests: &[(Request, Option<Value>)],
-) -> Result<(Plan, Vec<String>)> {
-    let Rehearsed { changes, notes } =
+/// What requests would do.
+#[derive(Default)]
+pub struct Planned {
+    /// What happens.
+    pub plan: Plan,
+    /// What else whoever asks should know.
+    pub notes: Vec<String>,
+    /// Feature gates that are not at their default.
+    pub gates: Vec<String>,
+    /// Changes that are more than somebody allowed.
+    pub beyond: Vec<Beyond>,
+}
+
+/// What requests would do now.
+pub async fn planned(control: &Control, requests: &[(Request, Option<Value>)]) -> Result<Planned> {
+    let Rehearsed { changes, notes, beyond } =
         saying("trying the changes", rehearse(&control.rest, requests)).await?;
     if !notes.is_empty() {
         output::tell("note: the server cannot try these changes, so defaults are filled in here:");
         notes.iter().for_each(|note| output::tell(&format!("  {note}")));
     }
-    let world = saying("reading the control plane", control.world()).await?;
+    let world = control.world().await?;
     let gates = control.switches().await?.changed();
-    Ok((plan(&world, &changes, Answers::BRAIN)?, gates))
+    let plan = plan(&world, &changes, Answers::BRAIN)?;
+    let notes = beyond.iter().map(ToString::to_string).chain(remarked(&world, &changes)?).collect();
+    Ok(Planned { plan, notes, gates, beyond })
+}
+
+/// What there is to say about the policies among the changes.
+fn remarked(world: &World, changes: &[Change]) -> Result<Vec<String>> {
+    let mut after = world.clone();
+    for change in changes {
+        after.apply(change)?;
+    }
+    let policies = changes.iter().filter_map(|change| match change {
+        Change::Put(object) => policy(object),
+        Change::Delete { .. } => None,
+    });
+    // Who says what it said before is not commented upon.
+    let is_new = |key: &PolicyKey| {
+        let spec = |world: &World| world.policies.get(key).map(|policy| policy.spec.clone());
+        spec(world) != spec(&after)
+    };
+    let mut said: Vec<String> =
+        policies.filter(is_new).flat_map(|policy| remarks(&after, &policy, Answers::BRAIN)).collect();
+    said.dedup();
+    Ok(said)
+}
+
+fn policy(object: &Value) -> Option<PolicyKey> {
+    let is_policy =
+        |kind: &api::Kind| object["kind"] == kind.kind && object["apiVersion"] == kind.api_version();
+    [PROPAGATION_POLICY, CLUSTER_PROPAGATION_POLICY].iter().any(is_policy).then(|| {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        PolicyKey { namespace: text("namespace"), name: text("name") }
+    })
 }

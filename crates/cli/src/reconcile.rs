@@ -59,11 +59,20 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         output::tell("Nothing waits for a change of its template.");
     }
     if arguments.dry_run {
-        let lines =
-            waiting.iter().map(|target| format!("{} would be reconciled (dry run)\n", target.printed()));
+        let lines = waiting.iter().map(|target| {
+            format!("{} would be reconciled{} (dry run)\n", target.printed(), place(&control, target))
+        });
         return output::print(&lines.collect::<String>());
     }
     ask(&control, &waiting).await
+}
+
+/// Where it is, if that is not where one would look.
+fn place(control: &Control, target: &Target) -> String {
+    match target.namespace.as_str() {
+        namespace if namespace.is_empty() || namespace == control.namespace => String::new(),
+        namespace => format!(" in namespace {namespace}"),
+    }
 }
 
 /// A value that was never there before.
@@ -77,7 +86,9 @@ async fn ask(control: &Control, waiting: &[Target]) -> Result<()> {
     let mut failures = Vec::new();
     while let Some((target, result)) = written.next().await {
         match result {
-            Ok(_) => output::print(&format!("{} reconciled\n", target.printed()))?,
+            Ok(_) => {
+                output::print(&format!("{} reconciled{}\n", target.printed(), place(control, target)))?;
+            }
             Err(error) => failures.push(error),
         }
     }

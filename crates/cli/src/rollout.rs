@@ -15,9 +15,14 @@ use crate::connection::{Connection, Control};
 use crate::output::{self, Format};
 use crate::policies::{self, Found};
 use crate::rollout::followers::{Follower, followers};
-use crate::text::table;
 
 mod followers;
+mod shown;
+#[cfg(test)]
+mod tests;
+
+/// How often a change is tried that somebody else's gets before.
+const TRIES: usize = 5;
 
 /// Arguments of `longshore rollout`.
 #[derive(clap::Args)]
@@ -29,7 +34,7 @@ pub struct Arguments {
 #[derive(clap::Subcommand)]
 enum Command {
     /// Show which generation of a policy each of its templates follows.
-    Status(Asked),
+    Status(Status),
     /// Show what a policy said before, and how many templates still follow it.
     History(History),
     /// Let a policy say again what it said before.
@@ -46,6 +51,15 @@ struct Asked {
     output: Option<Format>,
     #[command(flatten)]
     connection: Connection,
+}
+
+#[derive(clap::Args)]
+struct Status {
+    /// Show every template, however many there are
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    asked: Asked,
 }
 
 #[derive(clap::Args)]
@@ -84,13 +98,14 @@ struct Generation {
 /// Runs one of the three.
 pub async fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.command {
-        Command::Status(asked) => status(asked).await,
+        Command::Status(arguments) => status(arguments).await,
         Command::History(history) => self::history(history).await,
         Command::Undo(undo) => self::undo(undo).await,
     }
 }
 
-async fn status(asked: &Asked) -> Result<()> {
+async fn status(arguments: &Status) -> Result<()> {
+    let asked = &arguments.asked;
     let control = asked.connection.open().await?;
     let found = policies::find(&control, &asked.policy).await?;
     let followers = followed(&control, &found).await?;
@@ -98,17 +113,7 @@ async fn status(asked: &Asked) -> Result<()> {
     if let Some(format) = asked.output {
         return format.print(&json!({ "generation": newest, "templates": followers }));
     }
-    let current = followers.iter().filter(|one| one.is_current).count();
-    let mut text = format!(
-        "{} is at generation {newest}: {current} of {} templates follow it.\n",
-        found.printed(),
-        followers.len()
-    );
-    if !followers.is_empty() {
-        let rows: Vec<Vec<String>> = followers.iter().map(Follower::row).collect();
-        text += &format!("\n{}", table(&["TEMPLATE", "FOLLOWS", "STATE"], &rows));
-    }
-    output::print(&text)
+    output::print(&shown::followers(&found.printed(), newest, &followers, arguments.all))
 }
 
 async fn history(arguments: &History) -> Result<()> {
@@ -132,17 +137,10 @@ async fn history(arguments: &History) -> Result<()> {
     if let Some(format) = asked.output {
         return format.print(&all);
     }
-    let or_none = |text: &str| if text.is_empty() { "<none>".to_owned() } else { text.to_owned() };
-    let row = |one: &Generation| {
-        let until = one.past.until.map_or_else(|| "now".to_owned(), |until| until.to_string());
-        vec![one.past.generation.to_string(), until, one.templates.to_string(), or_none(&one.past.cause)]
-    };
-    let rows: Vec<Vec<String>> = all.iter().map(row).collect();
-    let text = table(&["GENERATION", "UNTIL", "TEMPLATES", "CHANGE-CAUSE"], &rows);
     if all.len() == 1 && all[0].past.generation > 1 {
         output::tell("Nothing earlier is recorded: only Longshore's control plane keeps it.");
     }
-    output::print(&format!("{}\n{text}", found.printed()))
+    output::print(&shown::history(&found.printed(), &all))
 }
 
 async fn undo(arguments: &Undo) -> Result<()> {
@@ -186,9 +184,21 @@ async fn undo(arguments: &Undo) -> Result<()> {
     Ok(())
 }
 
+/// Writes the policy. Its status is written all the time, so it may take more than one try.
 async fn write(control: &Control, found: &Found, object: &Value) -> Result<Written> {
     let path = Collection::of(&found.kind, &found.namespace).object(&found.name);
-    control.rest.replace(&path, object).await.map_err(|error| {
+    let mut object = object.clone();
+    let mut written = control.rest.replace(&path, &object).await;
+    for _ in 1..TRIES {
+        if !matches!(written, Err(Error::Conflict { .. })) {
+            break;
+        }
+        let now: Option<Value> = control.rest.get(&path).await?;
+        let Some(now) = now.filter(|now| now["spec"] == found.object["spec"]) else { break };
+        object["metadata"] = now["metadata"].clone();
+        written = control.rest.replace(&path, &object).await;
+    }
+    written.map_err(|error| {
         let hint = match &error {
             Error::Conflict { .. } => "somebody else has just changed it: look at it and try again",
             _ => "nothing was changed",

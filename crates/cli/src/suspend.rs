@@ -16,6 +16,9 @@ use crate::{Hint, members, output};
 mod brake;
 mod released;
 
+/// How often a change is tried that somebody else's gets before.
+const TRIES: usize = 5;
+
 /// Arguments of `longshore suspend`.
 #[derive(clap::Args)]
 pub struct Suspend {
@@ -186,9 +189,44 @@ impl Braked {
         Change::Put(object.into())
     }
 
+    /// Writes the brake. A policy's status is written all the time, so it may take more than one try.
     async fn write(&self, control: &Control, after: Option<&Suspension>) -> Result<()> {
+        let mut object = self.object.clone();
+        let mut written = self.send(control, object.as_ref(), after).await;
+        for _ in 1..TRIES {
+            if !matches!(written, Err(Error::Conflict { .. })) {
+                break;
+            }
+            let now: Option<Value> = control.rest.get(&self.collection.object(&self.name)).await?;
+            let spec = |object: &Option<Value>| object.as_ref().map(|object| object["spec"].clone());
+            if spec(&now) != spec(&object) {
+                break;
+            }
+            object = now;
+            written = self.send(control, object.as_ref(), after).await;
+        }
+        written.map_err(|error| {
+            let hint = match &error {
+                Error::Conflict { .. } => "somebody else has just changed it: try again",
+                Error::NotFound { .. } => {
+                    "this control plane has no rollout policies; suspend the template's policy with --policy"
+                }
+                _ => "nothing was changed",
+            };
+            anyhow::Error::new(Hint(hint.to_owned()))
+                .context(error)
+                .context(format!("write {}", self.printed))
+        })
+    }
+
+    async fn send(
+        &self,
+        control: &Control,
+        object: Option<&Value>,
+        after: Option<&Suspension>,
+    ) -> Result<(), Error> {
         let path = self.collection.object(&self.name);
-        let written = match &self.object {
+        match object {
             Some(object) if self.goes(after) => {
                 control.rest.delete(&path, object["metadata"]["uid"].as_str()).await
             }
@@ -202,19 +240,7 @@ impl Braked {
                 draft["spec"]["suspension"] = json!(after);
                 control.rest.create(&self.collection, &draft).await.map(drop)
             }
-        };
-        written.map_err(|error| {
-            let hint = match &error {
-                Error::Conflict { .. } => "somebody else has just changed it: try again",
-                Error::NotFound { .. } => {
-                    "this control plane has no rollout policies; suspend the template's policy with --policy"
-                }
-                _ => "nothing was changed",
-            };
-            anyhow::Error::new(Hint(hint.to_owned()))
-                .context(error)
-                .context(format!("write {}", self.printed))
-        })
+        }
     }
 }
 

@@ -12,16 +12,16 @@ use crate::world::{Answers, World};
 const NAMED_MAX: usize = 3;
 
 /// What there is to say about a policy, there or gone, in the world after its change, given the plan of that.
-pub fn remarks(after: &World, policy: &PolicyKey, plan: &Plan, answers: Answers<'_>) -> Vec<String> {
-    let mut said = Vec::new();
-    if !plan.is_empty() {
-        said.push(format!("{} See `longshore plan`.", plan.totals));
-    }
-    if let Some(policy) = after.policies.get(policy) {
-        said.extend(Rivals::of(after, policy, answers).sentences());
-        said.extend(idle_selectors(after, policy));
-    }
-    said
+pub fn warnings(after: &World, policy: &PolicyKey, plan: &Plan, answers: Answers<'_>) -> Vec<String> {
+    let totals = (!plan.is_empty()).then(|| format!("{} See `longshore plan`.", plan.totals));
+    totals.into_iter().chain(remarks(after, policy, answers)).collect()
+}
+
+/// The same to whoever has the plan before their eyes.
+pub fn remarks(after: &World, policy: &PolicyKey, answers: Answers<'_>) -> Vec<String> {
+    let Some(policy) = after.policies.get(policy) else { return Vec::new() };
+    let rivals = Rivals::of(after, policy, answers);
+    rivals.sentences().chain(idle_selectors(after, policy)).collect()
 }
 
 /// Other policies that match what this one matches, and for how many templates.

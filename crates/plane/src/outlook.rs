@@ -7,7 +7,7 @@ use apiserver::admission::{Attributes, Operation};
 use apiserver::error::{ApiError, Subject};
 use controllers::view::View;
 use decide::plan::{Plan, plan};
-use decide::remarks::remarks;
+use decide::remarks::warnings;
 use decide::template::digest;
 use decide::world::{Answers, Change};
 use decide::{PolicyKey, World};
@@ -19,7 +19,7 @@ const MAX_MOVED: &str = "longshore.io/max-moved";
 /// How many objects in members one change of this policy may delete at most.
 const MAX_DELETED: &str = "longshore.io/max-deleted";
 /// The plan that whoever asks for a change has seen, by its digest.
-const APPROVED: &str = "longshore.io/approved-plan";
+pub const APPROVED: &str = "longshore.io/approved-plan";
 
 /// How much one change may do; nothing said is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Outlook {
         let mut after = world;
         // What was planned can be made.
         let _ = after.apply(&change);
-        Ok(remarks(&after, &key(object), &planned, Answers::BRAIN))
+        Ok(warnings(&after, &key(object), &planned, Answers::BRAIN))
     }
 
     /// Refuses what goes beyond the budget, unless it is the very plan that was seen. What was allowed before the

@@ -1,12 +1,14 @@
 //! What the server would make of each change. Where it does not let us try, as with rights to read only, the same is
 //! made up here, and said so. Writes nothing.
 
+use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use controllers::rest::{Error, Rest};
 use decide::admission::{Operation, defaults};
 use decide::world::Change;
+use plane::outlook::APPROVED;
 use serde_json::Value;
 
 use super::request::{Request, Verb, merged};
@@ -19,6 +21,39 @@ pub struct Rehearsed {
     pub changes: Vec<Change>,
     /// What the server did not try itself, and why.
     pub notes: Vec<String>,
+    /// What is more than somebody allowed.
+    pub beyond: Vec<Beyond>,
+}
+
+/// A change that goes beyond its budget; nothing else speaks against it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beyond {
+    /// What it would do, and what is allowed.
+    pub why: String,
+    /// The plan that the server would let through, by its digest.
+    pub plan: String,
+}
+
+impl Beyond {
+    /// What the server means, if it refuses a change for this reason.
+    fn of(error: &Error) -> Option<Self> {
+        let Error::Refused { code: 403, message, .. } = error else { return None };
+        let (text, plan) = message.rsplit_once(&format!("{APPROVED}="))?;
+        let (_, text) = text.split_once(" is forbidden: ")?;
+        let why = text.split_once(". ").map_or(text, |(why, _)| why);
+        Some(Self { why: why.to_owned(), plan: plan.trim().to_owned() })
+    }
+}
+
+impl fmt::Display for Beyond {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { why, plan } = self;
+        write!(
+            formatter,
+            "It goes beyond its budget: {why}. The server lets it through with the annotation {APPROVED}={plan}, \
+             or as a saved plan with `longshore apply`."
+        )
+    }
 }
 
 /// Tries every request.
@@ -27,6 +62,10 @@ pub async fn rehearse(rest: &Rest, requests: &[(Request, Option<Value>)]) -> Res
     for (request, live) in requests {
         let answer = match request.send(rest, true).await {
             Ok(answer) => answer,
+            Err(error) if Beyond::of(&error).is_some() => {
+                rehearsed.beyond.extend(Beyond::of(&error));
+                made_up(request, live.as_ref())
+            }
             Err(error) if may_be_made_up(&error, request, requests) => {
                 rehearsed.notes.push(format!("{}: {error}", request.object));
                 made_up(request, live.as_ref())
@@ -143,6 +182,20 @@ mod tests {
         check(refused(422, "spec: wrong"), &alone, false);
         check(missing(), &alone, false);
         check(missing(), &both, true);
+    }
+
+    #[test]
+    fn a_budget_is_told_from_other_refusals() {
+        let refused = |message: &str| Error::Refused {
+            action: "patch".to_owned(),
+            code: 403,
+            message: message.to_owned(),
+        };
+        let budget = "policies \"p\" is forbidden: it would move 5 templates, and longshore.io/max-moved allows 2. \
+                      Plan: 5 templates, 5 moved. To do it annotate with longshore.io/approved-plan=12ab";
+        let why = "it would move 5 templates, and longshore.io/max-moved allows 2".to_owned();
+        assert_eq!(Beyond::of(&refused(budget)), Some(Beyond { why, plan: "12ab".to_owned() }));
+        assert_eq!(Beyond::of(&refused("policies \"p\" is forbidden: User \"u\" cannot patch")), None);
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use decide::plan::{Action, ClaimChange, ClusterPlan, Plan, TemplatePlan};
 
-use crate::text::{Paint, wrapped};
+use crate::text::{Paint, some_of, wrapped};
 
-/// How many names of a group are shown.
+/// How many names of a group, and of the clusters of a change, are shown.
 const NAMES: usize = 6;
+/// How many groups are shown.
+const BLOCKS: usize = 30;
 
 /// What kind of thing happens.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,12 +43,22 @@ impl Mark {
     }
 }
 
-/// The whole plan; `detailed` shows every template by itself.
-pub fn shown(plan: &Plan, detailed: bool, paint: Paint) -> String {
+/// The whole plan and what else there is to say; `detailed` shows every template by itself, and every cluster.
+pub fn shown(plan: &Plan, notes: &[String], detailed: bool, paint: Paint) -> String {
     let mut text = format!("{}\n", paint.strong(&wrapped("", &plan.totals.to_string())));
-    for group in groups(plan, detailed) {
+    let (blocks, names) = if detailed { (usize::MAX, usize::MAX) } else { (BLOCKS, NAMES) };
+    let groups = groups(plan, detailed);
+    for group in groups.iter().take(blocks) {
         text += "\n";
-        text += &block(&group, paint);
+        text += &block(group, names, paint);
+    }
+    let more: usize = groups.iter().skip(blocks).map(Vec::len).sum();
+    if more > 0 {
+        text += &format!("\nand {more} more templates; --detailed shows each\n");
+    }
+    for (place, note) in notes.iter().enumerate() {
+        text += if place == 0 { "\n" } else { "" };
+        text += &format!("{}\n", wrapped("Note: ", note));
     }
     text
 }
@@ -70,7 +82,7 @@ fn groups(plan: &Plan, detailed: bool) -> Vec<Vec<&TemplatePlan>> {
     groups
 }
 
-fn block(group: &[&TemplatePlan], paint: Paint) -> String {
+fn block(group: &[&TemplatePlan], most: usize, paint: Paint) -> String {
     let [first, ..] = group else { return String::new() };
     let mut lines = vec![line("", mark(first), &names(group), paint)];
     if let Some(claim) = &first.claim {
@@ -79,7 +91,7 @@ fn block(group: &[&TemplatePlan], paint: Paint) -> String {
     }
     for (change, clusters) in by_change(&first.clusters) {
         let (mark, what) = said(&change);
-        lines.push(line("    ", mark, &format!("{}: {what}", clusters.join(", ")), paint));
+        lines.push(line("    ", mark, &format!("{}: {what}", some_of(&clusters, most)), paint));
     }
     match &first.held {
         Some(held) => lines.push(line("    ", Mark::Waits, &format!("waits: {held}"), paint)),
@@ -103,11 +115,8 @@ fn names(group: &[&TemplatePlan]) -> String {
     if rest.is_empty() {
         return first.template.to_string();
     }
-    let mut names: Vec<String> = group.iter().take(NAMES).map(name).collect();
-    if group.len() > NAMES {
-        names.push(format!("and {} more", group.len() - NAMES));
-    }
-    format!("{} × {}: {}", group.len(), first.template.kind, names.join(", "))
+    let names: Vec<String> = group.iter().map(name).collect();
+    format!("{} × {}: {}", group.len(), first.template.kind, some_of(&names, NAMES))
 }
 
 /// Changes with the clusters in which they happen, in the order of the first cluster.

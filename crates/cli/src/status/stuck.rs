@@ -7,9 +7,10 @@ use api::{Binding, ConditionStatus};
 use decide::World;
 use decide::activation::{Activation, HoldWhy};
 use decide::world::Answers;
+use serde::Serialize;
 
 /// Something that does not get on.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Stuck {
     /// What.
     pub what: String,

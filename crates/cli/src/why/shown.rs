@@ -10,13 +10,15 @@ use decide::placement::Placement;
 use decide::why::{ClusterWhy, InEffect, Verdict, Why};
 use decide::{PolicyKey, TemplateKey};
 
-use crate::text::{Paint, wrapped};
+use crate::text::{Paint, some_of, wrapped};
 use crate::why::{Onto, Story};
 
 /// How wide the column of labels is.
 const LABEL: usize = 12;
-/// How many policies that do not match are named.
-const BYSTANDERS_MAX: usize = 8;
+/// How many policies that lost, and that do not match, are named.
+const OTHERS_MAX: usize = 8;
+/// How many chosen clusters have a line of their own.
+const CHOSEN_MAX: usize = 10;
 /// How many clusters of one verdict are named.
 const NAMES_MAX: usize = 5;
 
@@ -50,14 +52,20 @@ fn owner(text: &mut String, why: &Why) {
     if let Some(from) = &why.taken_from {
         let _ = writeln!(text, "{}", line("", &format!("It was taken from {from} by preemption.")));
     }
-    for rival in &why.rivals {
-        let _ = writeln!(text, "{}", line("  lost", &format!("{}: {}", rival.policy, rival.because)));
+    let lost: Vec<String> =
+        why.rivals.iter().map(|rival| format!("{}: {}", rival.policy, rival.because)).collect();
+    others(text, "  lost", &lost);
+    let strangers: Vec<String> = why.bystanders.iter().map(ToString::to_string).collect();
+    others(text, "  no match", &strangers);
+}
+
+fn others(text: &mut String, label: &str, said: &[String]) {
+    for one in said.iter().take(OTHERS_MAX) {
+        let _ = writeln!(text, "{}", line(label, one));
     }
-    for bystander in why.bystanders.iter().take(BYSTANDERS_MAX) {
-        let _ = writeln!(text, "{}", line("  no match", &bystander.to_string()));
-    }
-    if let Some(more) = why.bystanders.len().checked_sub(BYSTANDERS_MAX).filter(|more| *more > 0) {
-        let _ = writeln!(text, "{}", line("", &format!("and {more} more (-o yaml names them)")));
+    match said.len().saturating_sub(OTHERS_MAX) {
+        0 => {}
+        more => drop(writeln!(text, "{}", line("", &format!("and {more} more (-o yaml names them)")))),
     }
 }
 
@@ -158,14 +166,16 @@ fn clusters(text: &mut String, story: &Story) {
     let _ = writeln!(text, "{}", line("Clusters", &sentence(&placed(placement))));
     let is_meant = |name: &str| story.onto.as_ref().is_none_or(|onto| onto.cluster == name);
     let shown: Vec<&ClusterWhy> = why.clusters.iter().filter(|part| is_meant(&part.name)).collect();
+    let is_chosen = |part: &ClusterWhy| matches!(part.verdict, Verdict::Chosen { .. } | Verdict::Missing);
+    let has_own_line = shown.iter().filter(|part| is_chosen(part)).count() <= CHOSEN_MAX;
     // Those of one verdict stand in one line, so that hundreds of clusters still fit on a screen.
     let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for part in shown {
         let said = described(story, part);
-        let is_chosen = matches!(part.verdict, Verdict::Chosen { .. } | Verdict::Missing);
+        let stands_alone = has_own_line && is_chosen(part);
         let place = *places.entry(said.clone()).or_insert(alike.len());
-        match alike.get_mut(place).filter(|_| !is_chosen) {
+        match alike.get_mut(place).filter(|_| !stands_alone) {
             Some((_, names)) => names.push(&part.name),
             None => alike.push((said, vec![&part.name])),
         }
@@ -175,13 +185,9 @@ fn clusters(text: &mut String, story: &Story) {
         alike.push((format!("no longer known; {delivery}"), vec![name]));
     }
     for (said, names) in alike {
-        let more = names.len().saturating_sub(NAMES_MAX);
-        let mut label = names[..names.len() - more].join(", ");
-        if more > 0 {
-            let _ = write!(label, " and {more} more");
-        }
+        let label = some_of(&names, NAMES_MAX);
         let _ = match label.len() > LABEL - 3 {
-            true => writeln!(text, "  {label}\n{}", line("", &said)),
+            true => writeln!(text, "{}\n{}", wrapped("  ", &label), line("", &said)),
             false => writeln!(text, "{}", line(&format!("  {label}"), &said)),
         };
     }

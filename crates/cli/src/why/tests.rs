@@ -1,106 +1,17 @@
 //! Each kind of answer, as it is printed into a pipe of 80 columns.
 
-use std::sync::Arc;
-
 use api::Work;
-use decide::world::{Answers, Change};
-use decide::{Gates, TemplateKey, World};
+use decide::Gates;
 use expect_test::{Expect, expect};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{shown, story};
+use crate::stage::{Stage, all, nginx, on};
 use crate::text::Paint;
 
 mod placed;
 
-/// A control plane on paper: what is written is settled at once, as the controllers would.
-#[derive(Default)]
-struct Stage {
-    world: World,
-    writes: u64,
-}
-
 impl Stage {
-    /// Clusters member1 to member3, all of which have the usual kinds.
-    fn new() -> Self {
-        let mut stage = Self::default();
-        for name in ["member1", "member2", "member3"] {
-            stage.cluster(name, json!([]));
-        }
-        stage
-    }
-
-    fn cluster(&mut self, name: &str, taints: Value) {
-        let kinds = json!([{ "name": "deployments", "kind": "Deployment" }]);
-        self.put(json!({
-            "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster",
-            "metadata": { "name": name },
-            "spec": { "syncMode": "Push", "taints": taints },
-            "status": { "apiEnablements": [{ "groupVersion": "apps/v1", "resources": kinds }] },
-        }));
-    }
-
-    /// Writes an object with what a server adds: uid, generation and stamps.
-    fn put(&mut self, mut object: Value) {
-        self.writes += 1;
-        let metadata = &mut object["metadata"];
-        metadata["uid"] = json!(format!("uid-of-{}", metadata["name"].as_str().unwrap_or_default()));
-        metadata["resourceVersion"] = json!(self.writes.to_string());
-        let second = |number: u64| json!(format!("2026-01-01T00:{:02}:{:02}Z", number / 60, number % 60));
-        if metadata["creationTimestamp"].is_null() {
-            metadata["creationTimestamp"] = second(self.writes);
-        }
-        if metadata["generation"].is_null() {
-            metadata["generation"] = json!(1);
-        }
-        self.world.apply(&Change::Put(Arc::new(object))).expect("it makes sense");
-        self.world.settle_all(Answers::BRAIN);
-    }
-
-    fn policy(&mut self, name: &str, spec: Value) {
-        self.policy_of_generation(name, 1, spec);
-    }
-
-    fn policy_of_generation(&mut self, name: &str, generation: i64, mut spec: Value) {
-        if spec["resourceSelectors"].is_null() {
-            spec["resourceSelectors"] =
-                json!([{ "apiVersion": "apps/v1", "kind": "Deployment", "name": "nginx" }]);
-        }
-        if spec["placement"].is_null() {
-            spec["placement"] = on(&["member1"]);
-        }
-        // A second edit does not change since when it selects what it selects.
-        self.put(json!({
-            "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
-            "metadata": { "name": name, "namespace": "default", "generation": generation },
-            "spec": spec,
-        }));
-    }
-
-    fn nginx(&mut self, replicas: i32) {
-        let key = nginx();
-        let marks = self.world.templates.get(&key).map(|template| template.annotations.clone());
-        let labels = self.world.templates.get(&key).map(|template| template.labels.clone());
-        let mut labels = labels.unwrap_or_default();
-        labels.insert("app".to_owned(), "nginx".to_owned());
-        self.put(json!({
-            "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": { "name": "nginx", "namespace": "default", "labels": labels, "annotations": marks.unwrap_or_default() },
-            "spec": { "replicas": replicas, "template": { "spec": { "containers": [{ "name": "nginx", "image": "nginx" }] } } },
-        }));
-    }
-
-    fn delete(&mut self, kind: &str, name: &str) {
-        let change = Change::Delete {
-            api_version: "policy.karmada.io/v1alpha1".to_owned(),
-            kind: kind.to_owned(),
-            namespace: "default".to_owned(),
-            name: name.to_owned(),
-        };
-        self.world.apply(&change).expect("it makes sense");
-        self.world.settle_all(Answers::BRAIN);
-    }
-
     #[track_caller]
     fn check(&self, expected: &Expect) {
         self.check_onto(None, &[], expected);
@@ -109,27 +20,10 @@ impl Stage {
     #[track_caller]
     fn check_onto(&self, cluster: Option<&str>, works: &[Work], expected: &Expect) {
         let story = story(&self.world, &nginx(), cluster, works).expect("the template is there");
-        let text = shown::shown(&story, Paint::none());
+        let text = shown::shown(&story, Paint::NONE);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "too wide:\n{text}");
         expected.assert_eq(&text);
     }
-}
-
-fn nginx() -> TemplateKey {
-    TemplateKey {
-        api_version: "apps/v1".to_owned(),
-        kind: "Deployment".to_owned(),
-        namespace: "default".to_owned(),
-        name: "nginx".to_owned(),
-    }
-}
-
-fn on(clusters: &[&str]) -> Value {
-    json!({ "clusterAffinity": { "clusterNames": clusters } })
-}
-
-fn all() -> Value {
-    json!([{ "apiVersion": "apps/v1", "kind": "Deployment" }])
 }
 
 #[test]

@@ -55,4 +55,13 @@ fn the_whole_system_is_seen_at_a_glance() {
     assert_eq!(lines[5], "KIND   POLICY         ACTIVATION   PRIORITY   CLAIMED   PENDING   SUSPENDED");
     assert_eq!(lines[6], "pp     default/lazy   Lazy         3          1         1         0");
     assert_eq!(lines[8], "Nothing is stuck.");
+    let report: serde_json::Value = serde_json::from_str(&terminal.ok("status -o json")).expect("JSON");
+    assert_eq!((&report["context"], &report["stuck"]), (&json!("longshore"), &json!([])));
+    assert_eq!(report["clusters"][0]["ready"], "True");
+    let lazy = json!({
+        "kind": "pp", "namespace": "default", "name": "lazy", "lazy": true, "priority": 3,
+        "claimed": 1, "pending": 1, "suspended": 0,
+    });
+    assert_eq!(report["policies"], json!([lazy]));
+    assert!(terminal.ok("status -o yaml").contains("\n  lazy: true\n"));
 }

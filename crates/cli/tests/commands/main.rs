@@ -7,6 +7,7 @@ mod plan;
 mod promote;
 mod reconcile;
 mod rollout;
+mod screen;
 mod shell;
 mod suspend;
 mod terminal;

@@ -198,3 +198,62 @@ fn what_belongs_together_is_planned_together() {
     "#]].assert_eq(&String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn a_plan_that_was_seen_may_go_beyond_its_budget() {
+    let terminal = Terminal::open(2, &[]);
+    let sent_to = |cluster: &str| {
+        let mut policy = policy("pp", &[cluster]);
+        policy["metadata"]["annotations"] =
+            json!({ "longshore.io/max-moved": "0", "longshore.io/max-deleted": "1" });
+        policy
+    };
+    terminal.apply(&[sent_to("member1"), deployment("web", 2), deployment("api", 1)]);
+    terminal.until("get deploy", |said| said.stdout.lines().count() == 3);
+    rest(&terminal);
+    file(&terminal, "move.yaml", &[sent_to("member2")]);
+    let said = planned(&terminal, "plan -f move.yaml");
+    let note =
+        said.split("\nNote: ").nth(1).expect("a note").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        note.starts_with(
+            "It goes beyond its budget: it would move 2 templates, and longshore.io/max-moved allows 0. \
+             The server lets it through with the annotation longshore.io/approved-plan="
+        ),
+        "{note}"
+    );
+    assert_eq!(terminal.run("plan -f move.yaml --save move.plan").code, Some(2));
+    terminal.ok("apply move.plan");
+    terminal.until("get deploy", |said| said.stdout.matches("member2").count() == 2);
+    rest(&terminal);
+
+    // It is the same with a deletion, and every plan is approved by itself.
+    assert_eq!(terminal.run("plan --delete pp/pp --save gone.plan").code, Some(2));
+    terminal.apply(&[deployment("late", 1)]);
+    terminal.until("get deploy", |said| said.stdout.matches("member2").count() == 3);
+    rest(&terminal);
+    assert!(refused(&terminal, "apply gone.plan").contains("the world has moved since the plan was made"));
+    assert_eq!(terminal.run("plan --delete pp/pp --save gone.plan").code, Some(2));
+    assert!(terminal.ok("apply gone.plan").contains("propagationpolicy.policy.karmada.io/pp deleted\n"));
+}
+
+#[test]
+fn what_a_policy_does_to_others_is_noted() {
+    let terminal = Terminal::open(1, &[]);
+    terminal.apply(&[policy("first", &["member1"]), deployment("web", 1)]);
+    terminal.until("get deploy", |said| said.stdout.contains("member1"));
+    rest(&terminal);
+    file(&terminal, "second.yaml", &[policy("second", &["member1"])]);
+    let said = terminal.run("plan -f second.yaml");
+    assert_eq!(said.code, Some(0));
+    expect![[r#"
+        Plan: nothing changes.
+
+        Note: Templates that it selects belong to other policies: PropagationPolicy
+              default/first (1).
+    "#]]
+    .assert_eq(&said.stdout);
+    let document: Value =
+        serde_json::from_str(&terminal.run("plan -f second.yaml -o json").stdout).expect("JSON");
+    assert_eq!(document["notes"].as_array().map(Vec::len), Some(1));
+}

@@ -38,7 +38,7 @@ fn a_policy_is_followed_through_its_generations_and_back() {
     send_to(&terminal, "member3", "another move");
     terminal.ok("suspend --policy pp -C member3");
     let expected = format!(
-        "{POLICY} is at generation 4: 0 of 2 templates follow it.\n\n\
+        "{POLICY} is at generation 4: 0 of 2 templates\nfollow it.\n\n\
          TEMPLATE               FOLLOWS        STATE\n\
          Deployment default/a   generation 2   waits for a change of the template\n\
          Deployment default/b   generation 1   waits for a change of the template\n"

@@ -62,6 +62,9 @@ pub struct Share {
     pub replicas: i32,
 }
 
+/// How many clusters a sentence names.
+const SHARES_TOLD_MAX: usize = 10;
+
 impl fmt::Display for Division {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.mode {
@@ -72,11 +75,14 @@ impl fmt::Display for Division {
                 write!(formatter, "{} replica{plural} {}{mode}:", self.replicas, self.strategy)?;
             }
         }
-        for (index, share) in self.shares.iter().enumerate() {
+        for (index, share) in self.shares.iter().take(SHARES_TOLD_MAX).enumerate() {
             let comma = if index == 0 { "" } else { "," };
             write!(formatter, "{comma} {share}", share = ShareIn(share, self.mode))?;
         }
-        Ok(())
+        match self.shares.len().saturating_sub(SHARES_TOLD_MAX) {
+            0 => Ok(()),
+            more => write!(formatter, " and {more} more"),
+        }
     }
 }
 

@@ -50,7 +50,7 @@ fn check(changes: &[Change], expected: Expect) {
     let Change::Put(object) = last else { panic!("it is about a policy that is there") };
     let name = object["metadata"]["name"].as_str().expect("a name").to_owned();
     let key = PolicyKey { namespace: "default".to_owned(), name };
-    expected.assert_eq(&remarks(&world, &key, &plan, Answers::BRAIN).join("\n"));
+    expected.assert_eq(&warnings(&world, &key, &plan, Answers::BRAIN).join("\n"));
 }
 
 #[test]

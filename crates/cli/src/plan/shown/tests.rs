@@ -43,7 +43,7 @@ fn plan(templates: Vec<TemplatePlan>, totals: Totals) -> Plan {
 
 #[track_caller]
 fn check(plan: &Plan, detailed: bool, expected: Expect) {
-    let text = shown(plan, detailed, Paint::NONE);
+    let text = shown(plan, &[], detailed, Paint::NONE);
     let wide = text.lines().find(|line| line.chars().count() > 80);
     assert_eq!(wide, None, "it does not fit");
     expected.assert_eq(&text);
@@ -165,30 +165,58 @@ fn hundreds_to_which_the_same_happens_are_one_block() {
         &many(),
         false,
         expect![[r#"
-        Plan: 403 templates, 12000 to create, 3 to update.
+            Plan: 403 templates, 12000 to create, 3 to update.
 
-        + 400 × Deployment: shop/web-000, shop/web-001, shop/web-002, shop/web-003,
-          shop/web-004, shop/web-005, and 394 more
-            + cluster-01, cluster-02, cluster-03, cluster-04, cluster-05, cluster-06,
-              cluster-07, cluster-08, cluster-09, cluster-10, cluster-11, cluster-12,
-              cluster-13, cluster-14, cluster-15, cluster-16, cluster-17, cluster-18,
-              cluster-19, cluster-20, cluster-21, cluster-22, cluster-23, cluster-24,
-              cluster-25, cluster-26, cluster-27, cluster-28, cluster-29, cluster-30:
-              create with 1 replica
-              because PropagationPolicy default/web claims it and still matches; the
-              policy acts at once
+            + 400 × Deployment: shop/web-000, shop/web-001, shop/web-002, shop/web-003,
+              shop/web-004, shop/web-005 and 394 more
+                + cluster-01, cluster-02, cluster-03, cluster-04, cluster-05, cluster-06 and
+                  24 more: create with 1 replica
+                  because PropagationPolicy default/web claims it and still matches; the
+                  policy acts at once
 
-        ~ 3 × Job: shop/old-0, shop/old-1, shop/old-2
-            ~ m1: update
-              because PropagationPolicy default/web claims it and still matches; the
-              policy acts at once
-    "#]],
+            ~ 3 × Job: shop/old-0, shop/old-1, shop/old-2
+                ~ m1: update
+                  because PropagationPolicy default/web claims it and still matches; the
+                  policy acts at once
+        "#]],
     );
 }
 
 #[test]
 fn in_detail_each_is_shown() {
-    let text = shown(&many(), true, Paint::NONE);
+    let text = shown(&many(), &[], true, Paint::NONE);
     assert!(text.lines().filter(|line| line.starts_with("+ Deployment shop/web-")).count() == 400);
     assert!(text.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn hundreds_to_which_different_things_happen_are_not_all_shown() {
+    let scale = |number: i32| Action::Scale { from: number, to: number + 1 };
+    let templates = (0..1_000)
+        .map(|number| moves("Deployment", &format!("web-{number:03}"), &[("m1", scale(number), false)]));
+    let plan = plan(templates.collect(), Totals { scaled: 1_000, ..Totals::default() });
+    let text = shown(&plan, &[], false, Paint::NONE);
+    assert_eq!(text.lines().filter(|line| line.starts_with("~ ")).count(), BLOCKS);
+    let end = text.lines().rev().take(5).collect::<Vec<_>>();
+    expect![[r#"
+        and 970 more templates; --detailed shows each
+
+              policy acts at once
+              because PropagationPolicy default/web claims it and still matches; the
+            ~ m1: scale from 29 to 30 replicas"#]]
+    .assert_eq(&end.join("\n"));
+}
+
+#[test]
+fn what_else_there_is_to_say_comes_last() {
+    let notes =
+        ["Templates that it selects belong to other policies: ClusterPropagationPolicy usual (12)."
+            .to_owned()];
+    expect![[r#"
+        Plan: nothing changes.
+
+        Note: Templates that it selects belong to other policies:
+              ClusterPropagationPolicy usual (12).
+    "#]]
+    .assert_eq(&shown(&Plan::default(), &notes, false, Paint::NONE));
 }

@@ -4,7 +4,7 @@ use api::Work;
 use expect_test::expect;
 use serde_json::json;
 
-use super::{Stage, all, on};
+use crate::stage::{Stage, all, on};
 
 #[test]
 fn suspended_by_policy() {
@@ -258,4 +258,39 @@ fn nobody_selects_it() {
           1. create a policy that selects it
     "#]],
     );
+}
+
+#[test]
+fn hundreds_of_clusters_and_policies_fit_on_a_screen() {
+    let mut stage = Stage::new();
+    let names: Vec<String> = (0..200).map(|number| format!("cluster-{number:03}")).collect();
+    names.iter().for_each(|name| stage.cluster(name, json!([])));
+    let chosen: Vec<&str> = names.iter().take(150).map(String::as_str).collect();
+    for number in 0..30 {
+        stage.policy(&format!("pp-{number:02}"), json!({ "placement": on(&chosen), "priority": number }));
+    }
+    stage.nginx(1);
+    stage.check(&expect![[r#"
+        Deployment default/nginx
+
+        Policy      PropagationPolicy default/pp-29 claims it and still matches.
+          lost      PropagationPolicy default/pp-28: its priority 28 is lower than 29
+          lost      PropagationPolicy default/pp-27: its priority 27 is lower than 29
+          lost      PropagationPolicy default/pp-26: its priority 26 is lower than 29
+          lost      PropagationPolicy default/pp-25: its priority 25 is lower than 29
+          lost      PropagationPolicy default/pp-24: its priority 24 is lower than 29
+          lost      PropagationPolicy default/pp-23: its priority 23 is lower than 29
+          lost      PropagationPolicy default/pp-22: its priority 22 is lower than 29
+          lost      PropagationPolicy default/pp-21: its priority 21 is lower than 29
+                    and 21 more (-o yaml names them)
+        In effect   generation 1 of PropagationPolicy default/pp-29, the newest
+        Clusters    1 replica in full to each cluster: cluster-000 1, cluster-001 1,
+                    cluster-002 1, cluster-003 1, cluster-004 1, cluster-005 1,
+                    cluster-006 1, cluster-007 1, cluster-008 1, cluster-009 1 and 140
+                    more.
+          cluster-000, cluster-001, cluster-002, cluster-003, cluster-004 and 145 more
+                    chosen, 1 replica
+          cluster-150, cluster-151, cluster-152, cluster-153, cluster-154 and 48 more
+                    not chosen: the placement does not select it
+    "#]]);
 }

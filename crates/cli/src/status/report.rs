@@ -1,0 +1,101 @@
+//! How a control plane and its members are, as values. Counted from templates and bindings themselves, so it is also
+//! true where nobody writes the status of policies. Pure.
+
+use api::cluster::READY;
+use api::{Cluster, ConditionStatus};
+use decide::policy_status::template_counts;
+use decide::{Policy, World, conditions};
+use serde::Serialize;
+
+use crate::status::stuck::{Stuck, stuck};
+use crate::taint;
+
+/// The whole system.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The context that leads to it.
+    pub context: String,
+    /// Feature gates that are not at their default.
+    pub feature_gates: Vec<String>,
+    /// By name.
+    pub clusters: Vec<ClusterReport>,
+    /// Those for all namespaces first.
+    pub policies: Vec<PolicyReport>,
+    /// By name.
+    pub stuck: Vec<Stuck>,
+}
+
+/// How a cluster is.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterReport {
+    /// Name.
+    pub name: String,
+    /// `True`, `False` or `Unknown`.
+    pub ready: &'static str,
+    /// The version of its Kubernetes.
+    pub version: String,
+    /// Its taints as kubectl writes them.
+    pub taints: Vec<String>,
+}
+
+/// How a policy gets on.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyReport {
+    /// The short name of its kind.
+    pub kind: &'static str,
+    /// Empty for those of all namespaces.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// It waits for changes of its templates.
+    pub lazy: bool,
+    /// Priority.
+    pub priority: i64,
+    /// How many templates it has.
+    pub claimed: i64,
+    /// How many of those follow older rules.
+    pub pending: i64,
+    /// How many are held back somewhere.
+    pub suspended: i64,
+}
+
+/// Looks at everything.
+pub fn report(world: &World, context: String, feature_gates: Vec<String>) -> Report {
+    let mut clusters: Vec<ClusterReport> = world.clusters.iter().map(cluster).collect();
+    clusters.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut policies: Vec<PolicyReport> = world.policies.iter().map(|one| policy(world, one)).collect();
+    policies.sort_by(|a, b| (a.kind, &a.namespace, &a.name).cmp(&(b.kind, &b.namespace, &b.name)));
+    Report { context, feature_gates, clusters, policies, stuck: stuck(world) }
+}
+
+fn cluster(cluster: &Cluster) -> ClusterReport {
+    let ready = match conditions::status(&cluster.status.conditions, READY) {
+        Some(ConditionStatus::True) => "True",
+        Some(ConditionStatus::False) => "False",
+        Some(ConditionStatus::Unknown) | None => "Unknown",
+    };
+    ClusterReport {
+        name: cluster.metadata.name.clone(),
+        ready,
+        version: cluster.status.kubernetes_version.clone(),
+        taints: cluster.spec.taints.iter().map(taint::printed).collect(),
+    }
+}
+
+fn policy(world: &World, policy: &Policy) -> PolicyReport {
+    let counts = template_counts(policy, world);
+    PolicyReport {
+        kind: if policy.key.namespace.is_empty() { "cpp" } else { "pp" },
+        namespace: policy.key.namespace.clone(),
+        name: policy.key.name.clone(),
+        lazy: policy.spec.is_lazy(),
+        priority: policy.spec.priority().into(),
+        claimed: counts.claimed.into(),
+        pending: counts.pending_activation.into(),
+        suspended: counts.suspended.into(),
+    }
+}
