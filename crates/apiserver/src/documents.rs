@@ -35,6 +35,8 @@ impl Engine {
             }
             ["version"] => Ok(json_response(&version())),
             ["metrics"] => Ok(self.metrics_response()),
+            [".well-known", "openid-configuration"] => Ok(json_response(&self.issuer_document())),
+            ["openid", "v1", "jwks"] => Ok(json_response(&self.security.keys.key_set())),
             ["openapi", rest @ ..] => self.openapi(parts, rest),
             _ => self.discovery(&parts.headers, &words),
         }
@@ -68,9 +70,22 @@ impl Engine {
         Ok(json_response(&document))
     }
 
+    /// Where others who check the tokens of service accounts find the keys.
+    fn issuer_document(&self) -> Value {
+        let issuer = self.security.keys.issuer();
+        json!({
+            "issuer": issuer,
+            "jwks_uri": format!("{issuer}/openid/v1/jwks"),
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["ES256"],
+        })
+    }
+
     fn paths(&self) -> Vec<String> {
         let registry = self.registry.load();
         let mut paths: Vec<String> = [
+            "/.well-known/openid-configuration",
             "/api",
             "/api/v1",
             "/apis",
@@ -79,6 +94,7 @@ impl Engine {
             "/metrics",
             "/openapi/v2",
             "/openapi/v3",
+            "/openid/v1/jwks",
             "/readyz",
             "/version",
         ]

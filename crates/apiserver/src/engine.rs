@@ -9,12 +9,14 @@ use serde_json::Value;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Rbac;
 use crate::admission::Admission;
 use crate::error::{ApiError, Subject};
 use crate::housekeeping::Housekeeping;
 use crate::metrics::Metrics;
 use crate::openapi_cache::OpenApiCache;
 use crate::registry::{Definition, Registry, Resource};
+use crate::security::Security;
 
 /// What a server is made of. Everything that is not a function of requests is handed in, so that a
 /// simulation can run on its own clock and its own identifiers.
@@ -46,14 +48,19 @@ pub(crate) struct Engine {
     pub housekeeping: Housekeeping,
     pub openapi: OpenApiCache,
     pub metrics: Metrics,
+    /// Who gets in.
+    pub security: Security,
+    /// Who may do what.
+    pub rbac: Rbac,
     /// Ends every watch.
     pub shutdown: CancellationToken,
 }
 
 impl Engine {
-    pub fn new(config: Config) -> Arc<Self> {
+    pub fn new(config: Config, security: Security) -> Arc<Self> {
         let custom = crate::verbs::definitions::load(&config.store);
         let registry = Registry::new(custom.values());
+        let rbac = Rbac::load(&config.store);
         Arc::new(Self {
             store: config.store,
             now: config.now,
@@ -66,6 +73,8 @@ impl Engine {
             housekeeping: Housekeeping::default(),
             openapi: OpenApiCache::default(),
             metrics: Metrics::default(),
+            security,
+            rbac,
             shutdown: CancellationToken::new(),
         })
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use store::Range;
 use tokio::sync::Notify;
 
+use crate::access::{AGGREGATED, Rbac};
 use crate::engine::{Engine, text};
 use crate::registry::Resource;
 use crate::stored::{self, Outline};
@@ -41,6 +42,8 @@ pub(crate) enum Chore {
     Definition(String),
     /// An object whose owners or dependents changed.
     Ownership(Place),
+    /// The cluster roles: some may gather the rules of one that changed.
+    Roles,
 }
 
 /// The notes.
@@ -150,8 +153,12 @@ impl Engine {
     pub fn noticed(&self, resource: &Resource, old: Option<&Value>, new: Option<&Value>) {
         let Some(object) = new.or(old) else { return };
         let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+        if Rbac::concerns(&resource.table) {
+            self.rbac.follow(&self.store, &resource.table, &resource.key(Some(namespace), name));
+        }
         match &*resource.table {
             "/namespaces" => self.housekeeping.enqueue(Chore::Namespace(name.to_owned())),
+            AGGREGATED => self.housekeeping.enqueue(Chore::Roles),
             definitions::TABLE => {
                 let ending = new.is_some_and(|new| !new["metadata"]["deletionTimestamp"].is_null());
                 self.housekeeping.note_ending(name, ending);
@@ -184,6 +191,7 @@ impl Engine {
     fn recall_entry(&self, resource: &Resource, entry: &store::Entry) {
         match &*resource.table {
             "/namespaces" => self.housekeeping.enqueue(Chore::Namespace(entry.key.to_string())),
+            AGGREGATED => self.housekeeping.enqueue(Chore::Roles),
             definitions::TABLE => {
                 let ending = stored::outline(&entry.value).metadata.deletion_timestamp.is_some();
                 self.housekeeping.note_ending(&entry.key, ending);
@@ -239,6 +247,7 @@ impl Engine {
             Chore::Namespace(name) => self.tend_namespace(name).await,
             Chore::Definition(name) => self.tend_definition(name).await,
             Chore::Ownership(place) => self.tend_ownership(place).await,
+            Chore::Roles => self.aggregate_roles().await.map(drop),
         };
         match result {
             Ok(()) => true,

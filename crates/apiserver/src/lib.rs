@@ -1,6 +1,7 @@
 //! How Kubernetes speaks: REST, discovery, OpenAPI, patch, apply, watch, tables and CRDs over the store.
 //! Knows nothing of policies: admission is handed in.
 
+mod access;
 pub mod admission;
 mod apply;
 pub mod auth;
@@ -32,6 +33,7 @@ mod recorded;
 mod registry;
 mod request;
 pub mod schema;
+mod security;
 pub mod selector;
 mod serve;
 mod server;
@@ -42,5 +44,6 @@ mod verbs;
 mod version_order;
 
 pub use engine::Config;
+pub use security::Security;
 pub use serve::{Credentials, Frontend, ServeError};
 pub use server::{ApiServer, InProcess};

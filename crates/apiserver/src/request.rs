@@ -2,7 +2,7 @@
 //! Must not know which resources exist.
 
 mod query;
-pub use query::Query;
+pub use query::{Query, percent_decode};
 
 /// Where a request points.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use rustls::server::danger::ClientCertVerifier;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use crate::auth::Identity;
+use crate::auth::Proof;
 use crate::server::ApiServer;
 
 mod certificates;
@@ -104,10 +104,10 @@ impl Frontend {
         let _ = stream.set_nodelay(true);
         let handshake = tokio::time::timeout(PATIENCE, self.acceptor.accept(stream));
         let Ok(Ok(stream)) = handshake.await else { return };
-        let identity = stream.get_ref().1.peer_certificates().and_then(|chain| self.identity(chain));
+        let proof = stream.get_ref().1.peer_certificates().map(|chain| self.proof(chain));
         let service = tower::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
-            if let Some(identity) = &identity {
-                request.extensions_mut().insert(identity.clone());
+            if let Some(proof) = &proof {
+                request.extensions_mut().insert(proof.clone());
             }
             let mut server = server.clone();
             tower::Service::call(&mut server, request)
@@ -120,11 +120,16 @@ impl Frontend {
         }
     }
 
-    /// The identity that a certificate chain proves, if our authority signed it.
-    fn identity(&self, chain: &[CertificateDer<'_>]) -> Option<Identity> {
-        let (end, intermediates) = chain.split_first()?;
-        self.verifier.verify_client_cert(end, intermediates, UnixTime::now()).ok()?;
-        certificates::subject(end)
+    /// What a certificate chain proves: an identity, if our authority signed it for a client.
+    fn proof(&self, chain: &[CertificateDer<'_>]) -> Proof {
+        let believed = chain.split_first().and_then(|(end, intermediates)| {
+            self.verifier.verify_client_cert(end, intermediates, UnixTime::now()).ok()?;
+            certificates::subject(end)
+        });
+        match believed {
+            Some((identity, not_after)) => Proof::Certificate { identity, not_after },
+            None => Proof::Stranger,
+        }
     }
 }
 

@@ -11,18 +11,23 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::task::JoinHandle;
 
-use crate::auth::{self, Identity};
+use crate::access::Action;
+use crate::auth::Identity;
 use crate::body::Body;
 use crate::compaction::{HISTORY_BYTES_MAX, HISTORY_KEPT};
 use crate::content::{self, Accepted, BODY_BYTES_MAX};
 use crate::engine::{Config, Engine};
 use crate::error::ApiError;
 use crate::request::{Query, Target};
+use crate::security::Security;
 use crate::verbs::{self, Sent};
+
+/// What is said when the server itself is at fault; where, stands in its log.
+const UNHANDLED: &str = "the request could not be handled";
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -33,10 +38,20 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// A server over what is configured, with the namespaces that every control plane has.
+    /// A server over what is configured, with the namespaces that every control plane has. It knows nobody but who
+    /// is trusted in this process and who shows a certificate, and has no roles to begin with.
     pub async fn new(config: Config) -> Result<Self, ApiError> {
-        let engine = Engine::new(config);
+        Self::secured(config, Security::bare().map_err(ApiError::internal)?).await
+    }
+
+    /// The same, where others get in too.
+    pub async fn secured(config: Config, mut security: Security) -> Result<Self, ApiError> {
+        let roles = security.roles.take();
+        let engine = Engine::new(config, security);
         engine.bootstrap().await?;
+        if let Some(roles) = roles {
+            engine.bootstrap_roles(&roles).await?;
+        }
         Ok(Self { engine })
     }
 
@@ -91,7 +106,7 @@ impl ApiServer {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => verbs::error_response(&error),
             // The panic hook has printed where; the client and all others go on.
-            Err(_) => verbs::error_response(&ApiError::internal("the request could not be handled")),
+            Err(_) => verbs::error_response(&ApiError::internal(UNHANDLED)),
         };
         self.engine.metrics.count(&method, response.status());
         response
@@ -102,20 +117,29 @@ impl ApiServer {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
     {
-        let identity = auth::authorize(&parts.extensions)?;
-        let path = match Target::parse(parts.uri.path()) {
+        let identity = self.engine.authenticate(&parts)?;
+        let target = Target::parse(parts.uri.path());
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        let action = Action::of(&parts.method, &target, parts.uri.path(), &query);
+        self.engine.authorize(&identity, &action)?;
+        let path = match target {
             Target::Malformed => return Err(ApiError::no_such_path()),
             Target::Other(segments) => return self.engine.document(&parts, &segments),
             Target::Resource(path) => path,
         };
-        let query = Query::parse(parts.uri.query().unwrap_or_default());
         let accepted = Accepted::from_headers(&parts.headers)?;
         let agent = parts.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
         let call = self.engine.call(path, query, accepted, identity, agent.unwrap_or_default().to_owned())?;
         let body = read_body(body).await?;
         let media_type = content::media_type(&parts.headers).to_owned();
         let sent = Sent { method: parts.method, media_type, body };
-        self.engine.perform(&sent, call).await
+        if sent.method == Method::GET || call.identity.is_internal {
+            return self.engine.perform(&sent, call).await;
+        }
+        // What was begun is finished, even if the client hangs up: others follow what is written.
+        let engine = self.engine.clone();
+        let performed = tokio::spawn(async move { engine.perform(&sent, call).await });
+        performed.await.unwrap_or_else(|_| Err(ApiError::internal(UNHANDLED)))
     }
 }
 

@@ -150,6 +150,7 @@ impl Engine {
             ("status" | "approval" | "finalize", &Method::GET) => self.get(call),
             ("status" | "approval" | "finalize", &Method::PUT) => self.update(sent, call).await,
             ("status" | "approval", &Method::PATCH) => self.patch(sent, call).await,
+            ("token", &Method::POST) => self.request_token(sent, call),
             ("eviction", &Method::POST) => self.evict(sent, call).await,
             ("binding", &Method::POST) => self.bind(sent, call).await,
             _ => Err(ApiError::method_not_allowed()),

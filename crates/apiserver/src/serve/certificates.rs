@@ -66,13 +66,19 @@ impl ClientCertVerifier for AskForCertificate {
     }
 }
 
-/// User and groups as Kubernetes reads them: common name and organisations.
-pub fn subject(certificate: &CertificateDer<'_>) -> Option<Identity> {
+/// User and groups as Kubernetes reads them: common name and organisations. Also says when the certificate ends, in
+/// seconds.
+pub fn subject(certificate: &CertificateDer<'_>) -> Option<(Identity, i64)> {
     let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
     let subject = parsed.subject();
     let text =
         |attribute: &x509_parser::x509::AttributeTypeAndValue<'_>| attribute.as_str().ok().map(str::to_owned);
     let user = subject.iter_common_name().next().and_then(text)?;
-    let groups = subject.iter_organization().filter_map(text).collect();
-    Some(Identity { user, groups, is_untracked: false })
+    let groups: Vec<String> = subject.iter_organization().filter_map(text).collect();
+    let mut identity = Identity::named(&user, groups.iter().map(String::as_str));
+    let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
+    let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let key = "authentication.kubernetes.io/credential-id".to_owned();
+    identity.extra.insert(key, vec![format!("X509SHA256={digest}")]);
+    Some((identity, parsed.validity().not_after.timestamp()))
 }

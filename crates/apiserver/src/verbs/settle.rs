@@ -50,6 +50,7 @@ impl Engine {
         self.stamp_new(call, &mut object);
         fill_in(call, &mut object, None);
         warnings.extend(self.admit(call, options.dry_run, Operation::Create, None, &mut object)?);
+        self.check_escalation(call, &object, None)?;
         // What the server itself fills in from here on is owned by nobody.
         if mode == Ownership::Update && !call.identity.is_untracked {
             apply::track_update(None, &mut object, &ownership);
@@ -87,6 +88,7 @@ impl Engine {
         keep_server_set(old, &mut object);
         fill_in(call, &mut object, Some(old));
         warnings.extend(self.admit(call, options.dry_run, Operation::Update, Some(old), &mut object)?);
+        self.check_escalation(call, &object, Some(old))?;
         if mode == Ownership::Update {
             apply::track_update(Some(old), &mut object, &ownership);
         }

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::auth::Identity;
+use apiserver::auth::{Identity, StaticTokens, TokenKeys};
 use apiserver::body::Body;
-use apiserver::{ApiServer, Config, InProcess};
+use apiserver::{ApiServer, Config, InProcess, Security};
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
@@ -22,12 +22,20 @@ pub struct Ask {
     path: String,
     content_type: Option<String>,
     accept: Option<String>,
+    headers: Vec<(String, String)>,
     body: Bytes,
 }
 
 impl Ask {
     pub fn new(method: Method, path: &str) -> Self {
-        Self { method, path: path.to_owned(), content_type: None, accept: None, body: Bytes::new() }
+        Self {
+            method,
+            path: path.to_owned(),
+            content_type: None,
+            accept: None,
+            headers: Vec::new(),
+            body: Bytes::new(),
+        }
     }
 
     pub fn get(path: &str) -> Self {
@@ -74,6 +82,17 @@ impl Ask {
         self
     }
 
+    /// With a header that the client makes up.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With a bearer token.
+    pub fn token(self, token: &str) -> Self {
+        self.header("authorization", &format!("Bearer {token}"))
+    }
+
     /// The request in a line or two, long parts cut.
     pub fn heading(&self) -> String {
         let cut = |text: &str| match text.char_indices().nth(160) {
@@ -95,6 +114,9 @@ impl Ask {
         }
         if let Some(value) = self.accept {
             request = request.header(http::header::ACCEPT, value);
+        }
+        for (name, value) in self.headers {
+            request = request.header(name, value);
         }
         request.body(Full::new(self.body)).expect("a test asks what HTTP can carry")
     }
@@ -240,8 +262,21 @@ impl Server {
         Self::on(store).await
     }
 
+    /// A fresh server in this process with the default roles and these tokens (`token,user,uid,"groups"`).
+    pub async fn secured(tokens: &str) -> Self {
+        let tokens = StaticTokens::parse(tokens).expect("a file of tokens");
+        let keys = TokenKeys::ephemeral().expect("keys");
+        let security = Security { tokens, keys, roles: Some(Vec::new()) };
+        Self::with(Store::in_memory(), Some(security)).await
+    }
+
     /// A server in this process over a store.
     pub async fn on(store: Store) -> Self {
+        Self::with(store, None).await
+    }
+
+    /// The same, for those whom `security` lets in.
+    pub async fn with(store: Store, security: Option<Security>) -> Self {
         let counter = std::sync::atomic::AtomicU64::new(1);
         let random = move || {
             let count = counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -254,7 +289,11 @@ impl Server {
             admission: apiserver::admission::admit_all(),
             root_ca: "certificate".to_owned(),
         };
-        let server = ApiServer::new(config).await.expect("a fresh server");
+        let server = match security {
+            None => ApiServer::new(config).await,
+            Some(security) => ApiServer::secured(config, security).await,
+        };
+        let server = server.expect("a fresh server");
         Self::InProcess { service: server.trusting(Identity::internal("test")), server, store }
     }
 
@@ -300,6 +339,15 @@ impl Server {
             }
             Self::Remote { address, token } => remote(address, token, ask.request()).await,
         }
+    }
+
+    /// Asks as somebody on the network would, whose credentials are in the request.
+    pub async fn ask_bare(&self, ask: Ask) -> Answer {
+        let Self::InProcess { server, .. } = self else { panic!("this test needs a server in this process") };
+        let response = server.clone().oneshot(ask.request()).await.expect("the service always answers");
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.expect("a body without errors").to_bytes();
+        Answer::new(&parts, &bytes)
     }
 
     /// Makes sure that an object is there as given, and only that: a real server remembers earlier runs.

@@ -1,9 +1,11 @@
 //! The REST surface from the outside: every request goes through the service that clients use.
 
+mod access;
 mod bodies;
 mod client;
 mod custom;
 mod definitions;
+mod identity;
 mod life;
 mod metadata;
 mod model;
@@ -13,3 +15,4 @@ mod owners;
 mod patches;
 mod paths;
 mod table;
+mod tenants;
