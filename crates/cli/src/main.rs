@@ -24,6 +24,7 @@ mod progress;
 mod promote;
 mod reconcile;
 mod rollout;
+mod security;
 mod shell;
 #[cfg(test)]
 mod stage;

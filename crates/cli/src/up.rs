@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use apiserver::{ApiServer, Config, Frontend};
+use apiserver::{ApiServer, Config, Frontend, Security};
 use controllers::gates::{self, Switches};
 use plane::outlook::{Budget, Outlook};
 use store::{Options, Store};
@@ -50,6 +50,8 @@ pub struct Arguments {
     /// How many objects in members one change of a policy may delete, unless the policy says otherwise
     #[arg(long, value_name = "N")]
     max_deleted: Option<usize>,
+    #[command(flatten)]
+    security: crate::security::Arguments,
 }
 
 /// Runs the control plane until it is told to stop.
@@ -68,7 +70,8 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let switches = arguments.feature_gates;
     let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
     let outlook = Outlook::new(budget);
-    let server = start_server(store.clone(), &certificates, &switches, outlook.clone()).await?;
+    let security = arguments.security.security((!arguments.ephemeral).then_some(&data_dir))?;
+    let server = start_server(store.clone(), &certificates, &switches, outlook.clone(), security).await?;
     let history = Duration::from_secs(arguments.history_seconds.into());
     let chores = server.start_housekeeping_with_history(history, HISTORY_BYTES_MAX);
     let frontend = Frontend::new(certificates.credentials()?)?;
@@ -169,6 +172,7 @@ async fn start_server(
     certificates: &Certificates,
     switches: &Switches,
     outlook: Outlook,
+    security: Security,
 ) -> Result<ApiServer> {
     let config = Config {
         store,
@@ -182,7 +186,7 @@ async fn start_server(
         ),
         root_ca: certificates.authority.clone(),
     };
-    ApiServer::new(config).await.context("prepare the API server")
+    ApiServer::secured(config, security).await.context("prepare the API server")
 }
 
 /// Resolves at ctrl-C or when the process is asked to end.

@@ -4,5 +4,6 @@
 pub mod admission;
 mod install;
 pub mod outlook;
+pub mod roles;
 
 pub use install::{install_kinds, join, publish_gates, published_gates};

@@ -1,0 +1,84 @@
+//! Who gets into the control plane beside the administrator: the flags of `longshore up` for it, and the keys that
+//! are kept in the data directory.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use apiserver::Security;
+use apiserver::auth::{StaticTokens, TokenKeys};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use crate::Hint;
+use crate::places::private_file;
+
+/// Flags about who gets in.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Security")]
+pub struct Arguments {
+    /// Bearer tokens, a line each: token,user,uid,"group1,group2"
+    #[arg(long, value_name = "FILE")]
+    token_auth_file: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// What the API server is told. Keys that it signs tokens with are kept in the directory, if there is one.
+    pub fn security(&self, directory: Option<&Path>) -> Result<Security> {
+        let tokens = self.token_auth_file.as_deref().map(read_tokens).transpose()?.unwrap_or_default();
+        let keys = match directory {
+            None => TokenKeys::ephemeral().context("make the key of service account tokens")?,
+            Some(directory) => kept_keys(&directory.join("sa.key"))?,
+        };
+        Ok(Security { tokens, keys, roles: Some(plane::roles::roles()) })
+    }
+}
+
+fn read_tokens(file: &Path) -> Result<StaticTokens> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
+    StaticTokens::parse(&text).with_context(|| format!("read {}", file.display()))
+}
+
+/// The keys in a file, the first of which signs; a new one if there is no file.
+fn kept_keys(file: &Path) -> Result<TokenKeys> {
+    let damaged = |what: String| {
+        let hint =
+            "restore the file, or remove it to make a new key (tokens of service accounts are then void)";
+        anyhow::Error::new(Hint(hint.to_owned())).context(what).context(format!("use {}", file.display()))
+    };
+    if !file.exists() {
+        let key = TokenKeys::generate().context("make the key of service account tokens")?;
+        private_file(file, &pem(&key))?;
+    }
+    let keys: Vec<PrivatePkcs8KeyDer<'_>> = PrivatePkcs8KeyDer::pem_file_iter(file)
+        .and_then(Iterator::collect)
+        .map_err(|error| damaged(error.to_string()))?;
+    let keys = keys.iter().map(|key| key.secret_pkcs8_der());
+    TokenKeys::new(TokenKeys::ISSUER, keys).map_err(|error| damaged(error.to_string()))
+}
+
+fn pem(key: &[u8]) -> String {
+    let text = STANDARD.encode(key);
+    let lines: Vec<&str> =
+        text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+    format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_once_and_found_again() {
+        let folder = tempfile::tempdir().expect("there is room for a temporary directory");
+        let file = folder.path().join("sa.key");
+        kept_keys(&file).expect("a new key");
+        let first = std::fs::read_to_string(&file).expect("the file");
+        kept_keys(&file).expect("the same key");
+        assert_eq!(std::fs::read_to_string(&file).expect("the file"), first);
+        std::fs::write(&file, "no key").expect("the directory takes files");
+        let refused = kept_keys(&file).err().map(|error| format!("{error:#}"));
+        assert!(refused.is_some_and(|text| text.starts_with("use ")), "a damaged key is not replaced");
+    }
+}
