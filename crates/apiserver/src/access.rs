@@ -86,7 +86,8 @@ impl<'a> Action<'a> {
         }
     }
 
-    fn refusal(&self, identity: &Identity) -> ApiError {
+    /// Why it is not allowed, in Kubernetes' words.
+    pub fn refusal(&self, identity: &Identity) -> ApiError {
         let user = quoted(&identity.user);
         let (subject, message) = match &self.on {
             On::Path(path) => (

@@ -26,6 +26,8 @@ pub struct Identity {
     /// What it creates has no `managedFields`, as if it were older than the tracking of owners, and gets none
     /// until somebody applies it. Nobody on the network is so.
     pub is_untracked: bool,
+    /// Who really asks, where this is whom they act as.
+    pub impersonator: Option<Box<Identity>>,
     /// Part of this process: neither queued nor written down. Nobody on the network is so.
     pub is_internal: bool,
 }

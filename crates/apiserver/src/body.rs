@@ -9,7 +9,11 @@ use futures::Stream;
 use http_body::{Frame, SizeHint};
 
 /// The body of an answer.
-pub struct Body(Content);
+pub struct Body {
+    content: Content,
+    /// What lasts as long as the body.
+    held: Vec<Box<dyn Send>>,
+}
 
 enum Content {
     Full(Option<Bytes>),
@@ -20,18 +24,37 @@ impl Body {
     /// A body that is there as a whole.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes: Bytes = bytes.into();
-        Self(Content::Full((!bytes.is_empty()).then_some(bytes)))
+        Self { content: Content::Full((!bytes.is_empty()).then_some(bytes)), held: Vec::new() }
     }
 
     /// A body that is made while it is read.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Content::Stream(Box::pin(stream)))
+        Self { content: Content::Stream(Box::pin(stream)), held: Vec::new() }
+    }
+
+    /// The same body, which keeps something until it has been read or given up.
+    pub(crate) fn holding(mut self, held: impl Send + 'static) -> Self {
+        self.held.push(Box::new(held));
+        self
+    }
+
+    /// What is there as a whole; none of what is still to be made.
+    pub(crate) fn whole(&self) -> Option<&Bytes> {
+        match &self.content {
+            Content::Full(bytes) => bytes.as_ref(),
+            Content::Stream(_) => None,
+        }
+    }
+
+    /// Whether it is made while it is read.
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self.content, Content::Stream(_))
     }
 }
 
 impl std::fmt::Debug for Body {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match &self.0 {
+        formatter.write_str(match &self.content {
             Content::Full(_) => "Body::Full",
             Content::Stream(_) => "Body::Stream",
         })
@@ -46,7 +69,7 @@ impl http_body::Body for Body {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.get_mut().0 {
+        match &mut self.get_mut().content {
             Content::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Content::Stream(stream) => {
                 stream.as_mut().poll_next(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
@@ -55,11 +78,11 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Content::Full(None))
+        matches!(self.content, Content::Full(None))
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.content {
             Content::Full(None) => SizeHint::with_exact(0),
             Content::Full(Some(bytes)) => SizeHint::with_exact(bytes.len() as u64),
             Content::Stream(_) => SizeHint::default(),

@@ -13,6 +13,7 @@ use crate::access::Rbac;
 use crate::admission::Admission;
 use crate::error::{ApiError, Subject};
 use crate::housekeeping::Housekeeping;
+use crate::limits::Turns;
 use crate::metrics::Metrics;
 use crate::openapi_cache::OpenApiCache;
 use crate::registry::{Definition, Registry, Resource};
@@ -52,6 +53,8 @@ pub(crate) struct Engine {
     pub security: Security,
     /// Who may do what.
     pub rbac: Rbac,
+    /// Who is being served and who waits.
+    pub turns: Turns,
     /// Ends every watch.
     pub shutdown: CancellationToken,
 }
@@ -73,6 +76,7 @@ impl Engine {
             housekeeping: Housekeeping::default(),
             openapi: OpenApiCache::default(),
             metrics: Metrics::default(),
+            turns: Turns::new(security.limits),
             security,
             rbac,
             shutdown: CancellationToken::new(),

@@ -4,6 +4,7 @@
 mod access;
 pub mod admission;
 mod apply;
+pub mod audit;
 pub mod auth;
 pub mod body;
 mod builtin;
@@ -19,6 +20,7 @@ mod gotext;
 mod housekeeping;
 mod jsonpath;
 pub mod kinds;
+mod limits;
 mod metadata;
 mod metrics;
 mod names;
@@ -44,6 +46,7 @@ mod verbs;
 mod version_order;
 
 pub use engine::Config;
+pub use limits::Limits;
 pub use security::Security;
 pub use serve::{Credentials, Frontend, ServeError};
 pub use server::{ApiServer, InProcess};

@@ -1,8 +1,12 @@
 //! What a server is told about who gets in, handed to it when it is made. What is not said here lets nobody in.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
+use crate::audit::Audit;
 use crate::auth::{KeyError, StaticTokens, TokenKeys};
+use crate::limits::Limits;
 
 /// Whom a server believes, beside those who are trusted in its process and those who show a certificate.
 pub struct Security {
@@ -13,11 +17,16 @@ pub struct Security {
     /// With `Some`, Kubernetes' default roles and bindings are kept up to date, and these cluster roles and cluster
     /// role bindings with them.
     pub roles: Option<Vec<Value>>,
+    /// Where it is written down who did what.
+    pub audit: Option<Arc<Audit>>,
+    /// How much one client may ask at a time.
+    pub limits: Limits,
 }
 
 impl Security {
     /// No tokens but those that the server makes itself, for as long as it runs, and no roles.
     pub fn bare() -> Result<Self, KeyError> {
-        Ok(Self { tokens: StaticTokens::default(), keys: TokenKeys::ephemeral()?, roles: None })
+        let (tokens, keys) = (StaticTokens::default(), TokenKeys::ephemeral()?);
+        Ok(Self { tokens, keys, roles: None, audit: None, limits: Limits::default() })
     }
 }

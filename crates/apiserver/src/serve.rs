@@ -1,6 +1,7 @@
 //! The server on the network: TLS always, HTTP/1.1 and HTTP/2, and an identity only for those whose
 //! client certificate proves it.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,18 +14,26 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 
+use crate::audit::Peer;
 use crate::auth::Proof;
 use crate::server::ApiServer;
 
 mod certificates;
+mod stall;
 use certificates::AskForCertificate;
+use stall::Impatient;
 
 /// How long a client may take to shake hands or to send the head of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long requests under way may take when the server shuts down.
 const DRAIN: Duration = Duration::from_secs(5);
+/// How long a client may leave what is sent to it unread.
+const UNREAD: Duration = Duration::from_secs(60);
+/// More connections wait until others end.
+const CONNECTIONS_MAX: usize = 10_000;
 /// Go clients run every watch over one connection.
 const STREAMS_MAX: u32 = 2_000;
 
@@ -75,15 +84,19 @@ impl Frontend {
     pub async fn serve(self, listener: TcpListener, server: ApiServer, stop: impl Future<Output = ()>) {
         let front = Arc::new(self);
         let graceful = Arc::new(GracefulShutdown::new());
+        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         tokio::pin!(stop);
         loop {
             tokio::select! {
                 biased;
                 () = &mut stop => break,
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => {
+                accepted = accept(&listener, &room) => match accepted {
+                    Ok((stream, peer, place)) => {
                         let (front, server, graceful) = (front.clone(), server.clone(), graceful.clone());
-                        tokio::spawn(async move { front.connection(stream, server, &graceful).await });
+                        tokio::spawn(async move {
+                            let _place = place;
+                            front.connection(stream, Peer(peer.ip()), server, &graceful).await;
+                        });
                     }
                     Err(error) => {
                         // Too many open files, most likely: give connections time to end.
@@ -99,13 +112,20 @@ impl Frontend {
         }
     }
 
-    async fn connection(&self, stream: TcpStream, server: ApiServer, graceful: &GracefulShutdown) {
+    async fn connection(
+        &self,
+        stream: TcpStream,
+        peer: Peer,
+        server: ApiServer,
+        graceful: &GracefulShutdown,
+    ) {
         // Failing to set it costs latency only.
         let _ = stream.set_nodelay(true);
         let handshake = tokio::time::timeout(PATIENCE, self.acceptor.accept(stream));
         let Ok(Ok(stream)) = handshake.await else { return };
         let proof = stream.get_ref().1.peer_certificates().map(|chain| self.proof(chain));
         let service = tower::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(peer);
             if let Some(proof) = &proof {
                 request.extensions_mut().insert(proof.clone());
             }
@@ -113,8 +133,8 @@ impl Frontend {
             tower::Service::call(&mut server, request)
         });
         let builder = connection_builder();
-        let connection =
-            builder.serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service));
+        let stream = TokioIo::new(Impatient::new(stream, UNREAD));
+        let connection = builder.serve_connection_with_upgrades(stream, TowerToHyperService::new(service));
         if let Err(error) = graceful.watch(connection.into_owned()).await {
             tracing::debug!(%error, "connection ended");
         }
@@ -131,6 +151,16 @@ impl Frontend {
             None => Proof::Stranger,
         }
     }
+}
+
+/// The next connection, as soon as there is room for one.
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> std::io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let place = room.clone().acquire_owned().await.map_err(std::io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    Ok((stream, peer, place))
 }
 
 fn connection_builder() -> Builder<TokioExecutor> {

@@ -16,16 +16,21 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::task::JoinHandle;
 
 use crate::access::Action;
+use crate::audit::Record;
 use crate::auth::Identity;
 use crate::body::Body;
 use crate::compaction::{HISTORY_BYTES_MAX, HISTORY_KEPT};
 use crate::content::{self, Accepted, BODY_BYTES_MAX};
 use crate::engine::{Config, Engine};
 use crate::error::ApiError;
+use crate::limits::Place;
 use crate::request::{Query, Target};
 use crate::security::Security;
-use crate::verbs::{self, Sent};
+use crate::verbs::{self, Call, Sent};
 
+/// What kube-apiserver says when it gives up.
+const TIMEOUT: &str =
+    "Timeout: request did not complete within requested timeout - context deadline exceeded";
 /// What is said when the server itself is at fault; where, stands in its log.
 const UNHANDLED: &str = "the request could not be handled";
 
@@ -103,8 +108,7 @@ impl ApiServer {
         let method = parts.method.clone();
         let handled = AssertUnwindSafe(self.handle(parts, body)).catch_unwind().await;
         let response = match handled {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => verbs::error_response(&error),
+            Ok(response) => response,
             // The panic hook has printed where; the client and all others go on.
             Err(_) => verbs::error_response(&ApiError::internal(UNHANDLED)),
         };
@@ -112,16 +116,70 @@ impl ApiServer {
         response
     }
 
-    async fn handle<B>(&self, parts: Parts, body: B) -> Result<Response<Body>, ApiError>
+    /// Finds out who asks for what, and writes down how it ends.
+    async fn handle<B>(&self, parts: Parts, body: B) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
     {
-        let identity = self.engine.authenticate(&parts)?;
-        let target = Target::parse(parts.uri.path());
+        let identity = match self.engine.authenticate(&parts) {
+            Ok(identity) => identity,
+            Err(error) => return verbs::error_response(&error),
+        };
+        let path = parts.uri.path().to_owned();
+        let target = Target::parse(&path);
         let query = Query::parse(parts.uri.query().unwrap_or_default());
-        let action = Action::of(&parts.method, &target, parts.uri.path(), &query);
-        self.engine.authorize(&identity, &action)?;
+        let action = Action::of(&parts.method, &target, &path, &query);
+        let engine = &self.engine;
+        let audit = engine.security.audit.as_ref().filter(|_| !identity.is_internal);
+        let mut record = audit
+            .and_then(|audit| audit.begin(engine.uid(), &parts, &identity, &action, &target, &engine.now));
+        let reason = engine.decide(&identity, &action);
+        if let Some(record) = &mut record {
+            record.note_decision(reason.as_deref());
+        }
+        let answered = match reason {
+            None => Err(action.refusal(&identity)),
+            Some(_) => {
+                let asked = Asked { parts, target: target.clone(), query: query.clone(), identity };
+                self.serve(asked, body, &mut record).await
+            }
+        };
+        finished(answered, record)
+    }
+
+    /// Does what is asked, within the limits of whoever asks.
+    async fn serve<B>(
+        &self,
+        asked: Asked,
+        body: B,
+        record: &mut Option<Record>,
+    ) -> Result<Response<Body>, ApiError>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        if asked.identity.is_internal {
+            return self.perform(asked, body, None, record).await;
+        }
+        let place = self.engine.turns.enter(&asked.identity)?;
+        let limit = self.engine.turns.limits.request;
+        let served = tokio::time::timeout(limit, self.perform(asked, body, place, record)).await;
+        served.unwrap_or_else(|_| Err(ApiError::timeout(TIMEOUT)))
+    }
+
+    async fn perform<B>(
+        &self,
+        asked: Asked,
+        body: B,
+        place: Option<Place>,
+        record: &mut Option<Record>,
+    ) -> Result<Response<Body>, ApiError>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let Asked { parts, target, query, identity } = asked;
         let path = match target {
             Target::Malformed => return Err(ApiError::no_such_path()),
             Target::Other(segments) => return self.engine.document(&parts, &segments),
@@ -131,15 +189,77 @@ impl ApiServer {
         let agent = parts.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
         let call = self.engine.call(path, query, accepted, identity, agent.unwrap_or_default().to_owned())?;
         let body = read_body(body).await?;
+        if let Some(record) = record {
+            record.note_request(&body);
+        }
         let media_type = content::media_type(&parts.headers).to_owned();
         let sent = Sent { method: parts.method, media_type, body };
-        if sent.method == Method::GET || call.identity.is_internal {
+        self.in_turn(sent, call, place).await
+    }
+
+    /// Waits for the turn of the request and does it.
+    async fn in_turn(
+        &self,
+        sent: Sent,
+        call: Call,
+        place: Option<Place>,
+    ) -> Result<Response<Body>, ApiError> {
+        if call.identity.is_internal {
             return self.engine.perform(&sent, call).await;
+        }
+        let is_watch = sent.method == Method::GET && call.query.flag("watch");
+        let watch = if is_watch { self.engine.turns.watch(&call.identity)? } else { None };
+        let mut place = place;
+        if let Some(place) = &mut place {
+            place.turn().await?;
+        }
+        if sent.method == Method::GET {
+            let response = self.engine.perform(&sent, call).await?;
+            return Ok(response.map(|body| body.holding(watch)));
         }
         // What was begun is finished, even if the client hangs up: others follow what is written.
         let engine = self.engine.clone();
-        let performed = tokio::spawn(async move { engine.perform(&sent, call).await });
+        let performed = tokio::spawn(async move {
+            let _place = place;
+            engine.perform(&sent, call).await
+        });
         performed.await.unwrap_or_else(|_| Err(ApiError::internal(UNHANDLED)))
+    }
+}
+
+/// A request that was let through.
+struct Asked {
+    parts: Parts,
+    target: Target,
+    query: Query,
+    identity: Identity,
+}
+
+/// The answer, written down. One that lasts is written down when it begins and when it ends.
+fn finished(answered: Result<Response<Body>, ApiError>, record: Option<Record>) -> Response<Body> {
+    let (response, error) = match answered {
+        Ok(response) => (response, None),
+        Err(error) => (verbs::error_response(&error), Some(error)),
+    };
+    let Some(record) = record else { return response };
+    let code = response.status().as_u16();
+    if !response.body().is_stream() {
+        record.complete(code, error.as_ref(), response.body().whole());
+        return response;
+    }
+    record.started(code);
+    response.map(|body| body.holding(Lasting { record, code }))
+}
+
+/// An answer that is still being given; when it is dropped, it is over.
+struct Lasting {
+    record: Record,
+    code: u16,
+}
+
+impl Drop for Lasting {
+    fn drop(&mut self) {
+        self.record.complete(self.code, None, None);
     }
 }
 

@@ -2,10 +2,12 @@
 //! are kept in the data directory.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use apiserver::Security;
+use apiserver::audit::{Audit, AuditFile, AuditPolicy, Rotation};
 use apiserver::auth::{StaticTokens, TokenKeys};
+use apiserver::{Limits, Security};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustls::pki_types::PrivatePkcs8KeyDer;
@@ -17,13 +19,25 @@ use crate::places::private_file;
 /// Flags about who gets in.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Security")]
-pub struct Arguments {
+pub struct SecurityFlags {
     /// Bearer tokens, a line each: token,user,uid,"group1,group2"
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
+    /// Write down who did what in this file, as lines of audit.k8s.io/v1
+    #[arg(long, value_name = "FILE")]
+    audit_log_path: Option<PathBuf>,
+    /// A Policy of audit.k8s.io/v1 [default: every change, without bodies]
+    #[arg(long, value_name = "FILE", requires = "audit_log_path")]
+    audit_policy_file: Option<PathBuf>,
+    /// Put the audit log aside when it has so many megabytes
+    #[arg(long, value_name = "MB", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    audit_log_maxsize: u64,
+    /// Keep so many audit logs that were put aside
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    audit_log_maxbackup: usize,
 }
 
-impl Arguments {
+impl SecurityFlags {
     /// What the API server is told. Keys that it signs tokens with are kept in the directory, if there is one.
     pub fn security(&self, directory: Option<&Path>) -> Result<Security> {
         let tokens = self.token_auth_file.as_deref().map(read_tokens).transpose()?.unwrap_or_default();
@@ -31,7 +45,23 @@ impl Arguments {
             None => TokenKeys::ephemeral().context("make the key of service account tokens")?,
             Some(directory) => kept_keys(&directory.join("sa.key"))?,
         };
-        Ok(Security { tokens, keys, roles: Some(plane::roles::roles()) })
+        let (roles, audit) = (Some(plane::roles::roles()), self.audit()?);
+        Ok(Security { tokens, keys, roles, audit, limits: Limits::default() })
+    }
+
+    fn audit(&self) -> Result<Option<Arc<Audit>>> {
+        let Some(path) = &self.audit_log_path else { return Ok(None) };
+        let policy = match &self.audit_policy_file {
+            None => AuditPolicy::changes(),
+            Some(file) => {
+                let text =
+                    std::fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
+                AuditPolicy::parse(&text).with_context(|| format!("use {}", file.display()))?
+            }
+        };
+        let rotation = Rotation { bytes_max: self.audit_log_maxsize << 20, kept: self.audit_log_maxbackup };
+        let file = AuditFile::open(path, rotation).with_context(|| format!("open {}", path.display()))?;
+        Ok(Some(Arc::new(Audit::new(policy, file))))
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     max_deleted: Option<usize>,
     #[command(flatten)]
-    security: crate::security::Arguments,
+    security: crate::security::SecurityFlags,
 }
 
 /// Runs the control plane until it is told to stop.

@@ -43,7 +43,14 @@ impl Engine {
             self.check_part(&identity, "authentication.k8s.io", "uids", "", "", &wanted.uid)?;
         }
         let groups = groups(&user, wanted.groups);
-        Ok(Identity { user, uid: wanted.uid, groups, extra: wanted.extra, ..Identity::default() })
+        Ok(Identity {
+            user,
+            uid: wanted.uid,
+            groups,
+            extra: wanted.extra,
+            impersonator: Some(Box::new(identity)),
+            ..Identity::default()
+        })
     }
 
     fn check_part(

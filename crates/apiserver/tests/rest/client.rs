@@ -266,7 +266,8 @@ impl Server {
     pub async fn secured(tokens: &str) -> Self {
         let tokens = StaticTokens::parse(tokens).expect("a file of tokens");
         let keys = TokenKeys::ephemeral().expect("keys");
-        let security = Security { tokens, keys, roles: Some(Vec::new()) };
+        let bare = Security::bare().expect("keys");
+        let security = Security { tokens, keys, roles: Some(Vec::new()), ..bare };
         Self::with(Store::in_memory(), Some(security)).await
     }
 

@@ -1,6 +1,7 @@
 //! The REST surface from the outside: every request goes through the service that clients use.
 
 mod access;
+mod audit;
 mod bodies;
 mod client;
 mod custom;

@@ -1,0 +1,186 @@
+//! Who did what to which object with what outcome, as lines of `audit.k8s.io/v1`. What happens inside this process is
+//! not written down, and neither are the values of secrets, whatever a policy says.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::access::{Action, On};
+use crate::auth::Identity;
+use crate::error::ApiError;
+use crate::request::Target;
+
+mod file;
+mod policy;
+
+pub use file::{AuditFile, Rotation};
+pub use policy::{AuditPolicy, PolicyError};
+
+use policy::{Level, Stage};
+
+/// What is written down, and where.
+pub struct Audit {
+    policy: AuditPolicy,
+    file: AuditFile,
+}
+
+/// Where a client's address is kept while its connection lasts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub std::net::IpAddr);
+
+/// One request on its way into the log.
+pub(crate) struct Record {
+    audit: Arc<Audit>,
+    level: Level,
+    omitted: Vec<Stage>,
+    event: Value,
+    request: Option<Bytes>,
+    now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+/// What never has its bodies written down: they hold secrets.
+fn is_secret(action: &Action<'_>) -> bool {
+    match &action.on {
+        On::Path(_) => false,
+        On::Object(object) => matches!(
+            (object.group, object.resource, object.subresource),
+            ("", "secrets", _)
+                | ("", "serviceaccounts", "token")
+                | ("authentication.k8s.io", "tokenreviews", _)
+                | ("work.karmada.io", "works", _)
+        ),
+    }
+}
+
+impl Audit {
+    /// Writes down what the policy says, into the file.
+    pub fn new(policy: AuditPolicy, file: AuditFile) -> Self {
+        Self { policy, file }
+    }
+
+    /// Begins the record of a request; none if nothing is to be written about it.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        id: String,
+        parts: &Parts,
+        identity: &Identity,
+        action: &Action<'_>,
+        target: &Target,
+        now: &Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    ) -> Option<Record> {
+        let (mut level, omitted) = self.policy.level(identity, action);
+        if is_secret(action) {
+            level = level.min(Level::Metadata);
+        }
+        if level == Level::None || identity.is_internal {
+            return None;
+        }
+        let received = time(now());
+        let asks = identity.impersonator.as_deref().unwrap_or(identity);
+        let mut event = json!({
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": level.name(),
+            "auditID": id,
+            "requestURI": parts.uri.path_and_query().map_or(parts.uri.path(), |both| both.as_str()),
+            "verb": action.verb,
+            "user": asks.user_info(),
+            "requestReceivedTimestamp": received,
+        });
+        if identity.impersonator.is_some() {
+            event["impersonatedUser"] = identity.user_info();
+        }
+        if let Some(Peer(address)) = parts.extensions.get::<Peer>() {
+            event["sourceIPs"] = json!([address.to_string()]);
+        }
+        if let Some(agent) = parts.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok())
+        {
+            event["userAgent"] = agent.into();
+        }
+        if let (On::Object(_), Target::Resource(path)) = (&action.on, target) {
+            event["objectRef"] = object_reference(action, &path.version);
+        }
+        let record = Record { audit: self.clone(), level, omitted, event, request: None, now: now.clone() };
+        record.write(Stage::RequestReceived, Value::Null);
+        Some(record)
+    }
+}
+
+impl Record {
+    /// Notes why the request was let through, or not.
+    pub fn note_decision(&mut self, reason: Option<&str>) {
+        let decision = if reason.is_some() { "allow" } else { "forbid" };
+        self.event["annotations"] = json!({
+            "authorization.k8s.io/decision": decision,
+            "authorization.k8s.io/reason": reason.unwrap_or_default(),
+        });
+    }
+
+    /// Keeps what was sent, if it is to be written down.
+    pub fn note_request(&mut self, body: &Bytes) {
+        if self.level >= Level::Request {
+            self.request = Some(body.clone());
+        }
+    }
+
+    /// Writes that an answer begins that lasts.
+    pub fn started(&self, code: u16) {
+        self.write(Stage::ResponseStarted, json!({ "responseStatus": { "metadata": {}, "code": code } }));
+    }
+
+    /// Writes how the request ended.
+    pub fn complete(&self, code: u16, error: Option<&ApiError>, body: Option<&Bytes>) {
+        let mut more = json!({ "responseStatus": { "metadata": {}, "code": code } });
+        if let Some(error) = error {
+            more["responseStatus"] = json!({
+                "metadata": {}, "status": "Failure", "message": error.message, "reason": error.reason, "code": code,
+            });
+        }
+        if let Some(sent) = self.request.as_ref().and_then(|body| serde_json::from_slice::<Value>(body).ok())
+        {
+            more["requestObject"] = sent;
+        }
+        if self.level >= Level::RequestResponse
+            && let Some(answer) = body.and_then(|body| serde_json::from_slice::<Value>(body).ok())
+        {
+            more["responseObject"] = answer;
+        }
+        self.write(Stage::ResponseComplete, more);
+    }
+
+    fn write(&self, stage: Stage, more: Value) {
+        if self.omitted.contains(&stage) {
+            return;
+        }
+        let mut event = self.event.clone();
+        event["stage"] = stage.name().into();
+        event["stageTimestamp"] = time((self.now)()).into();
+        for (key, value) in more.as_object().into_iter().flatten() {
+            event[key] = value.clone();
+        }
+        self.audit.file.write(&event.to_string());
+    }
+}
+
+fn time(now: Timestamp) -> String {
+    now.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}
+
+fn object_reference(action: &Action<'_>, version: &str) -> Value {
+    let On::Object(object) = &action.on else { return Value::Null };
+    let mut reference = json!({ "apiVersion": version });
+    let fields = [
+        ("resource", object.resource),
+        ("namespace", object.namespace),
+        ("name", object.name),
+        ("apiGroup", object.group),
+        ("subresource", object.subresource),
+    ];
+    for (key, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
+        reference[key] = value.into();
+    }
+    reference
+}
