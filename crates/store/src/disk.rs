@@ -25,12 +25,15 @@ use self::recover::{Found, FoundLog};
 pub(crate) use self::snapshot::{Installed, Task};
 use crate::backend::Backend;
 use crate::index::{Index, Record};
-use crate::{OpenError, Options, Revision, Stats, StorageError};
+use crate::{OpenError, Options, Revision, Seal, Stats, StorageError};
 
 /// A directory with the log and the newest snapshot.
 pub(crate) struct Disk {
     files: Arc<dyn Files>,
     store: u64,
+    seal: Arc<Seal>,
+    /// Up to here something on disk is not sealed as it would be now.
+    stale: Option<Revision>,
     segment_bytes: u64,
     /// Log files that are complete, oldest first.
     closed: Vec<ClosedLog>,
@@ -72,8 +75,13 @@ impl Counters {
 }
 
 /// Opens a directory and fills an empty index from it.
-pub(crate) fn open(files: Arc<dyn Files>, options: &Options, index: &Index) -> Result<Disk, OpenError> {
-    let mut found = recover::recover(&*files, index)?;
+pub(crate) fn open(
+    files: Arc<dyn Files>,
+    options: &Options,
+    seal: Arc<Seal>,
+    index: &Index,
+) -> Result<Disk, OpenError> {
+    let mut found = recover::recover(&*files, index, &seal)?;
     let last = index.revision();
     let store = found.store.unwrap_or_else(|| RandomState::new().hash_one(0));
     // The names that recovery went by must be durable before anything is removed or added because of them.
@@ -91,7 +99,24 @@ pub(crate) fn open(files: Arc<dyn Files>, options: &Options, index: &Index) -> R
     counters.snapshot_bytes.store(found.snapshot.map_or(0, |(_, bytes)| bytes), Ordering::Relaxed);
     let snapshot = found.snapshot.map(|(revision, _)| revision);
     let segment_bytes = options.segment_bytes;
-    let disk = Disk { files, store, segment_bytes, closed, log, snapshot, last, broken: None, counters };
+    let stale = seal.is_stale().then_some(last);
+    let mut disk = Disk {
+        files,
+        store,
+        seal,
+        stale,
+        segment_bytes,
+        closed,
+        log,
+        snapshot,
+        last,
+        broken: None,
+        counters,
+    };
+    if stale.is_some() {
+        // What is in a file of its own can go as soon as nobody asks for its history.
+        disk.rotate();
+    }
     disk.count_log_bytes();
     Ok(disk)
 }
@@ -155,18 +180,23 @@ impl Disk {
     pub(crate) fn snapshot_due(&self, revision: Revision, live_bytes: u64) -> Option<Task> {
         let dead = self.closed.iter().take_while(|log| log.last <= revision);
         let dead_bytes: u64 = dead.clone().map(|log| log.bytes).sum();
-        if dead_bytes < self.segment_bytes.max(live_bytes / 2) {
+        let is_stale = self.stale.is_some_and(|stale| stale <= revision) && self.snapshot != Some(revision);
+        if !is_stale && dead_bytes < self.segment_bytes.max(live_bytes / 2) {
             return None;
         }
         let old = self.snapshot.map(snapshot::name);
         let obsolete = dead.map(|log| log::name(log.first)).chain(old).collect();
-        Some(Task { files: self.files.clone(), store: self.store, revision, obsolete })
+        let (files, seal) = (self.files.clone(), self.seal.clone());
+        Some(Task { files, store: self.store, seal, revision, obsolete })
     }
 
     /// Takes note of a snapshot that is there and of the log files that went.
     pub(crate) fn installed(&mut self, installed: &Installed) {
         self.snapshot = Some(installed.revision);
         self.closed.retain(|log| log.last > installed.revision);
+        if self.stale.take_if(|stale| *stale <= installed.revision).is_some() {
+            tracing::info!("everything on disk is sealed with the newest key");
+        }
         self.counters.snapshot_bytes.store(installed.bytes, Ordering::Relaxed);
         self.counters.snapshots.fetch_add(1, Ordering::Relaxed);
         self.count_log_bytes();
@@ -189,7 +219,14 @@ impl Disk {
     /// Starts a new log file behind a full one. Without one the old file goes on growing, which is no
     /// reason to refuse a write.
     fn rotate_if_full(&mut self) {
-        if self.log.end() < self.segment_bytes || self.log.first() > self.last {
+        if self.log.end() >= self.segment_bytes {
+            self.rotate();
+        }
+    }
+
+    /// Starts a new log file, unless there is nothing in this one.
+    fn rotate(&mut self) {
+        if self.log.first() > self.last {
             return;
         }
         match Log::create(&*self.files, self.store, self.last + 1, self.segment_bytes) {
@@ -227,7 +264,7 @@ impl Disk {
 impl Backend for Disk {
     fn append(&mut self, records: &[Record]) -> Result<(), StorageError> {
         let mut frame = FrameWriter::new();
-        records.iter().for_each(|record| frame.add_write(record));
+        records.iter().try_for_each(|record| frame.add_write(record, &self.seal))?;
         self.append_frame(frame.finish(FrameKind::Writes, self.last + 1, None))?;
         self.last += records.len() as u64;
         self.counters.groups.fetch_add(1, Ordering::Relaxed);

@@ -122,6 +122,14 @@ pub enum OpenError {
         /// The version this program writes.
         known: u32,
     },
+    /// Values are sealed with a key that was not given.
+    #[error("{} holds values that are sealed with key {key}, which was not given; nothing was changed", file.display())]
+    Sealed {
+        /// The file.
+        file: PathBuf,
+        /// The name of the key.
+        key: String,
+    },
     /// A file is damaged in a way that no crash explains.
     #[error(
         "{} is corrupt at byte {offset}: {what}; nothing was changed: restore the directory from a backup, \

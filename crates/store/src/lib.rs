@@ -11,6 +11,7 @@ mod disk;
 mod error;
 mod index;
 mod read;
+mod seal;
 mod store;
 mod watch;
 mod write;
@@ -18,6 +19,7 @@ mod writer;
 
 pub use error::{OpenError, ReadError, StorageError, WatchError, WriteError};
 pub use read::{Batch, Entry, Event, EventKind, Page, Range, Stats};
+pub use seal::Seal;
 pub use store::{Options, Store};
 pub use watch::Watch;
 pub use write::{Change, Expect, Payload, Write};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::index::Record;
-use crate::{Entry, Event, EventKind, Revision};
+use crate::{Entry, Event, EventKind, Revision, Seal, StorageError};
 
 /// The version of the format that this program reads and writes.
 pub(crate) const FORMAT_VERSION: u32 = 1;
@@ -149,22 +149,26 @@ impl FrameWriter {
     }
 
     /// Adds a write to a log frame.
-    pub(crate) fn add_write(&mut self, record: &Record) {
+    pub(crate) fn add_write(&mut self, record: &Record, seal: &Seal) -> Result<(), StorageError> {
         let event = &record.event;
+        let value = seal.close(&record.table, &event.key, &event.value)?;
         self.bytes.push(match event.kind {
             EventKind::Put => 1,
             EventKind::Delete => 2,
         });
-        self.add_lengths(&record.table, &event.key, &event.value);
-        self.add_contents(&record.table, &event.key, &event.value);
+        self.add_lengths(&record.table, &event.key, &value);
+        self.add_contents(&record.table, &event.key, &value);
+        Ok(())
     }
 
     /// Adds an entry to a snapshot frame.
-    pub(crate) fn add_entry(&mut self, table: &str, entry: &Entry) {
-        self.add_lengths(table, &entry.key, &entry.value);
+    pub(crate) fn add_entry(&mut self, table: &str, entry: &Entry, seal: &Seal) -> Result<(), StorageError> {
+        let value = seal.close(table, &entry.key, &entry.value)?;
+        self.add_lengths(table, &entry.key, &value);
         self.bytes.extend_from_slice(&entry.created.to_le_bytes());
         self.bytes.extend_from_slice(&entry.revision.to_le_bytes());
-        self.add_contents(table, &entry.key, &entry.value);
+        self.add_contents(table, &entry.key, &value);
+        Ok(())
     }
 
     /// Completes the header and hands out the whole frame.

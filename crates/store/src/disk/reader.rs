@@ -8,6 +8,7 @@ use super::frame::{
     FILE_HEADER_BYTES, FORMAT_VERSION, FRAME_HEADER_BYTES, FileHeader, FileKind, FrameHeader, HeaderError,
 };
 use crate::OpenError;
+use crate::seal::Refusal;
 
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -22,6 +23,14 @@ pub(super) struct FileReader {
     /// Where the next one begins.
     next: u64,
     len: u64,
+}
+
+/// What is wrong with what a frame holds.
+pub(super) enum Wrong {
+    /// It is damaged.
+    Malformed(String),
+    /// It is sealed and cannot be opened.
+    Sealed(Refusal),
 }
 
 /// What comes next in a file.
@@ -103,6 +112,17 @@ impl FileReader {
 
     pub(super) fn corrupt_at(&self, offset: u64, what: impl Into<String>) -> OpenError {
         OpenError::Corrupt { file: self.path.clone(), offset, what: what.into() }
+    }
+
+    /// An error about what a frame holds.
+    pub(super) fn wrong(&self, wrong: Wrong) -> OpenError {
+        match wrong {
+            Wrong::Malformed(what) => self.corrupt(what),
+            Wrong::Sealed(Refusal::Unknown(key)) => OpenError::Sealed { file: self.path.clone(), key },
+            Wrong::Sealed(Refusal::Changed(key)) => {
+                self.corrupt(format!("a value that was sealed with key {key} does not open with it"))
+            }
+        }
     }
 
     /// The bytes from the frame that was read last to the end of the file.

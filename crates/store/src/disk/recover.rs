@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::files::Files;
 use super::frame::{FileKind, FrameHeader, FrameKind, Input};
-use super::reader::{FileReader, Next, good_frame_behind};
+use super::reader::{FileReader, Next, Wrong, good_frame_behind};
 use super::{log, snapshot};
 use crate::index::{Index, Record};
-use crate::{EventKind, OpenError, Revision, commit};
+use crate::{EventKind, OpenError, Revision, Seal, commit};
 
 /// What was found.
 pub(super) struct Found {
@@ -33,12 +33,12 @@ pub(super) struct FoundLog {
 }
 
 /// Fills an empty index from the files of a directory.
-pub(super) fn recover(files: &dyn Files, index: &Index) -> Result<Found, OpenError> {
+pub(super) fn recover(files: &dyn Files, index: &Index, seal: &Seal) -> Result<Found, OpenError> {
     let names = list(files)?;
     let mut found = Found { store: None, snapshot: None, logs: Vec::new(), obsolete: names.temporary };
     let (mut snapshots, mut logs) = (names.snapshots, names.logs);
     if let Some(revision) = snapshots.pop() {
-        let (bytes, store) = snapshot::load(files, revision, index)?;
+        let (bytes, store) = snapshot::load(files, revision, index, seal)?;
         found.snapshot = Some((revision, bytes));
         found.store = Some(store);
     }
@@ -59,7 +59,7 @@ pub(super) fn recover(files: &dyn Files, index: &Index) -> Result<Found, OpenErr
     }
     let newest = logs.len().saturating_sub(1);
     for (position, first) in logs.into_iter().enumerate() {
-        let mut replay = Replay::open(files, first, expected, &mut found.store, index)?;
+        let mut replay = Replay::open(files, first, expected, &mut found.store, (index, seal))?;
         found.logs.push(replay.run(position == newest)?);
         expected = replay.expected;
         // A snapshot shows what was durable in the log before, so no crash takes it from there again.
@@ -103,6 +103,7 @@ fn list(files: &dyn Files) -> Result<Names, OpenError> {
 struct Replay<'a> {
     reader: FileReader,
     index: &'a Index,
+    seal: &'a Seal,
     first: Revision,
     /// The revision that the next group of writes must begin with.
     expected: Revision,
@@ -114,7 +115,7 @@ impl<'a> Replay<'a> {
         first: Revision,
         expected: Revision,
         store: &mut Option<u64>,
-        index: &'a Index,
+        (index, seal): (&'a Index, &'a Seal),
     ) -> Result<Replay<'a>, OpenError> {
         let reader = FileReader::open(files, &log::name(first), FileKind::Log)?;
         let header = *reader.header();
@@ -127,7 +128,7 @@ impl<'a> Replay<'a> {
         if *store.get_or_insert(header.store) != header.store {
             return Err(reader.corrupt("it belongs to another store"));
         }
-        Ok(Replay { reader, index, first, expected })
+        Ok(Replay { reader, index, seal, first, expected })
     }
 
     /// Reads the file to its end. Only the newest file can end in a frame that a crash cut short.
@@ -136,12 +137,12 @@ impl<'a> Replay<'a> {
         loop {
             let what = match self.reader.next()? {
                 Next::Frame(header, payload) => {
-                    match apply(self.index, &mut self.expected, &header, payload) {
+                    match apply(self.index, self.seal, &mut self.expected, &header, payload) {
                         Ok(()) => {
                             last_frame = Some(self.reader.offset());
                             continue;
                         }
-                        Err(what) => what,
+                        Err(wrong) => return Err(self.reader.wrong(wrong)),
                     }
                 }
                 Next::End => break,
@@ -168,13 +169,21 @@ impl<'a> Replay<'a> {
     }
 }
 
-fn apply(index: &Index, expected: &mut Revision, header: &FrameHeader, payload: &[u8]) -> Result<(), String> {
+fn apply(
+    index: &Index,
+    seal: &Seal,
+    expected: &mut Revision,
+    header: &FrameHeader,
+    payload: &[u8],
+) -> Result<(), Wrong> {
     match header.kind {
         FrameKind::Writes if header.revision == *expected => {
             *expected = expected.saturating_add(header.count.into());
-            publish(index, header, payload).ok_or_else(|| "a record is malformed".to_owned())
+            publish(index, seal, header, payload)
         }
-        FrameKind::Writes => Err(format!("revision {} follows, not {expected}", header.revision)),
+        FrameKind::Writes => {
+            Err(Wrong::Malformed(format!("revision {} follows, not {expected}", header.revision)))
+        }
         FrameKind::Compacted if header.revision < *expected => {
             if header.revision > index.compacted() {
                 index.compact(header.revision);
@@ -182,25 +191,27 @@ fn apply(index: &Index, expected: &mut Revision, header: &FrameHeader, payload: 
             Ok(())
         }
         FrameKind::Closed if header.revision.checked_add(1) == Some(*expected) => Ok(()),
-        _ => Err("a frame does not belong here".to_owned()),
+        _ => Err(Wrong::Malformed("a frame does not belong here".to_owned())),
     }
 }
 
 /// Shows the writes of a frame that a snapshot does not already hold.
-fn publish(index: &Index, header: &FrameHeader, payload: &[u8]) -> Option<()> {
+fn publish(index: &Index, seal: &Seal, header: &FrameHeader, payload: &[u8]) -> Result<(), Wrong> {
+    let malformed = || Wrong::Malformed("a record is malformed".to_owned());
     let mut input = Input(payload);
     for revision in (header.revision..).take(header.count as usize) {
-        let write = input.write()?;
+        let write = input.write().ok_or_else(malformed)?;
         if revision <= index.revision() {
             continue;
         }
         let current = index.newest(write.table, write.key).map(|version| version.entry());
         if write.kind == EventKind::Delete && current.is_none() {
-            return None;
+            return Err(malformed());
         }
-        let value = bytes::Bytes::copy_from_slice(write.value);
+        let value = seal.open(write.table, write.key, write.value).map_err(Wrong::Sealed)?;
+        let value = bytes::Bytes::copy_from_slice(&value);
         let event = commit::event(&Arc::from(write.key), current.as_ref(), revision, write.kind, value);
         index.publish(&[Record { table: index.table_name(&Arc::from(write.table)), event }]);
     }
-    input.is_empty().then_some(())
+    input.is_empty().then_some(()).ok_or_else(malformed)
 }

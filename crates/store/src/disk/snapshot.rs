@@ -1,15 +1,16 @@
 //! How the live entries are written anew so that old log files can go. Runs beside the writer: it reads the
 //! index at a compacted revision, in slices, and touches no file that the writer writes.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::files::{Files, Handle};
 use super::frame::{FileHeader, FileKind, FrameKind, FrameWriter, Input};
-use super::reader::{FileReader, Next};
+use super::reader::{FileReader, Next, Wrong};
 use crate::index::{Index, Record};
-use crate::{OpenError, Revision, StorageError};
+use crate::{OpenError, Revision, Seal, StorageError};
 
 /// About how large a frame of entries is.
 const FRAME_BYTES: u64 = 1 << 20;
@@ -20,6 +21,7 @@ const SYNC_FRAMES: usize = 4;
 pub(crate) struct Task {
     pub(super) files: Arc<dyn Files>,
     pub(super) store: u64,
+    pub(super) seal: Arc<Seal>,
     /// The revision to show; it stays readable until the task is done.
     pub(super) revision: Revision,
     /// The files that nobody needs once the snapshot is there.
@@ -96,7 +98,9 @@ impl Task {
             after = Some(last.key().clone());
             count += entries.len() as u32;
             let mut frame = FrameWriter::new();
-            entries.iter().for_each(|version| frame.add_entry(table, &version.entry()));
+            for version in &entries {
+                frame.add_entry(table, &version.entry(), &self.seal).map_err(io::Error::other)?;
+            }
             output.write(frame.finish(FrameKind::Entries, self.revision, None))?;
         }
     }
@@ -119,7 +123,12 @@ impl Output<'_> {
 
 /// Fills an empty index from a snapshot and says how large the file is and which store it belongs to. It was
 /// durable before it had its name, so anything wrong with it is damage.
-pub(super) fn load(files: &dyn Files, revision: Revision, index: &Index) -> Result<(u64, u64), OpenError> {
+pub(super) fn load(
+    files: &dyn Files,
+    revision: Revision,
+    index: &Index,
+    seal: &Seal,
+) -> Result<(u64, u64), OpenError> {
     let mut reader = FileReader::open(files, &name(revision), FileKind::Snapshot)?;
     if reader.header().revision != revision {
         return Err(reader.corrupt("the header names another revision than the file name"));
@@ -129,9 +138,9 @@ pub(super) fn load(files: &dyn Files, revision: Revision, index: &Index) -> Resu
         let what = match reader.next()? {
             Next::Frame(header, payload) if header.kind == FrameKind::Entries => {
                 count += header.count;
-                match restore(payload, header.count, index) {
-                    Some(()) => continue,
-                    None => "an entry is malformed",
+                match restore(payload, header.count, index, seal) {
+                    Ok(()) => continue,
+                    Err(wrong) => return Err(reader.wrong(wrong)),
                 }
             }
             Next::Frame(header, _) if header.kind == FrameKind::End && header.count == count => break,
@@ -145,11 +154,15 @@ pub(super) fn load(files: &dyn Files, revision: Revision, index: &Index) -> Resu
     Ok((reader.len(), reader.header().store))
 }
 
-fn restore(payload: &[u8], count: u32, index: &Index) -> Option<()> {
+fn restore(payload: &[u8], count: u32, index: &Index, seal: &Seal) -> Result<(), Wrong> {
+    let malformed = || Wrong::Malformed("an entry is malformed".to_owned());
     let mut input = Input(payload);
     for _ in 0..count {
-        let (table, event) = input.entry()?;
+        let (table, mut event) = input.entry().ok_or_else(malformed)?;
+        if let Cow::Owned(value) = seal.open(table, &event.key, &event.value).map_err(Wrong::Sealed)? {
+            event.value = value.into();
+        }
         index.restore(Record { table: index.table_name(&Arc::from(table)), event: Arc::new(event) });
     }
-    input.is_empty().then_some(())
+    input.is_empty().then_some(()).ok_or_else(malformed)
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use self::sim::{Fault, Random, Sim};
-use crate::{Change, Event, EventKind, Expect, Options, Payload, Revision, Store, Write, WriteError};
+use crate::{Change, Event, EventKind, Expect, Options, Payload, Revision, Seal, Store, Write, WriteError};
 
 const OPTIONS: Options = Options { segment_bytes: 700, value_bytes_max: 1 << 20 };
 
@@ -146,7 +146,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn open(sim: &Sim, context: &str) -> Store {
-    Store::open_files(sim.clone(), OPTIONS).unwrap_or_else(|error| panic!("{context}: {error}"))
+    Store::open_files(sim.clone(), OPTIONS, Seal::none()).unwrap_or_else(|error| panic!("{context}: {error}"))
 }
 
 /// Runs clients over a directory in which something goes wrong, then checks what they find: in the running
@@ -156,7 +156,7 @@ async fn survive(fault: Fault, seed: u64) -> usize {
     sim.set_fault(fault);
     let mut clients = Clients::default();
     let context = format!("{fault:?}, seed {seed}");
-    if let Ok(store) = Store::open_files(sim.clone(), OPTIONS) {
+    if let Ok(store) = Store::open_files(sim.clone(), OPTIONS, Seal::none()) {
         clients.run(&store, seed, 24).await;
         clients.check(&store, &format!("running, {context}")).await;
         let last = clients.acknowledged.keys().next_back().copied().unwrap_or(0);
