@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Certificates;
 use crate::kubeconfig;
+use crate::sealing::Sealing;
 
 /// Regions and zones that local members are spread over.
 const PLACES: [(&str, &str); 3] = [("east", "east-1"), ("west", "west-1"), ("west", "west-2")];
@@ -41,6 +42,8 @@ pub struct Setting<'a> {
     pub kubeconfig: &'a Path,
     /// The certificates of the control plane, which serve the members too.
     pub certificates: &'a Certificates,
+    /// What makes secrets unreadable on disk.
+    pub sealing: &'a Sealing,
     /// Told when everything ends.
     pub stop: CancellationToken,
 }
@@ -54,7 +57,7 @@ impl Local {
             Some(directory) => {
                 let directory = directory.join("members").join(&name);
                 crate::places::private_directory(&directory)?;
-                Store::open(&directory, store::Options::default())
+                Store::open_sealed(&directory, store::Options::default(), setting.sealing.seal())
                     .with_context(|| format!("open the store of {name}"))?
             }
         };

@@ -24,6 +24,7 @@ mod progress;
 mod promote;
 mod reconcile;
 mod rollout;
+mod sealing;
 mod security;
 mod shell;
 #[cfg(test)]

@@ -23,6 +23,10 @@ pub struct SecurityFlags {
     /// Bearer tokens, a line each: token,user,uid,"group1,group2"
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
+    /// Keys that make secrets unreadable on disk, a line each; the first one seals [default: encryption.key in the
+    /// data directory]
+    #[arg(long, value_name = "FILE")]
+    pub encryption_key_file: Option<PathBuf>,
     /// Write down who did what in this file, as lines of audit.k8s.io/v1
     #[arg(long, value_name = "FILE")]
     audit_log_path: Option<PathBuf>,

@@ -18,6 +18,7 @@ use crate::certificates::Certificates;
 use crate::greeting::Greeting;
 use crate::kubeconfig::{CONTROL, kubeconfig};
 use crate::locals::{Local, Setting};
+use crate::sealing::Sealing;
 use crate::{Hint, control, places};
 
 /// However long history is kept, it is no more than this.
@@ -66,7 +67,8 @@ async fn up(arguments: &Arguments) -> Result<()> {
     places::private_directory(&data_dir)?;
     let listener = listen(arguments.port).await?;
     let address = listener.local_addr().context("read the port")?;
-    let (store, certificates) = open(arguments, &data_dir)?;
+    let sealing = Sealing::load(arguments.security.encryption_key_file.as_deref(), &data_dir)?;
+    let (store, certificates) = open(arguments, &data_dir, &sealing)?;
     let switches = arguments.feature_gates;
     let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
     let outlook = Outlook::new(budget);
@@ -81,6 +83,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
         data_dir: (!arguments.ephemeral).then_some(data_dir.as_path()),
         kubeconfig: &file,
         certificates: &certificates,
+        sealing: &sealing,
         stop: stop.clone(),
     };
     let locals = start_locals(arguments.members, &setting).await?;
@@ -149,21 +152,23 @@ async fn listen(port: u16) -> Result<TcpListener> {
     })
 }
 
-fn open(arguments: &Arguments, data_dir: &Path) -> Result<(Store, Certificates)> {
+fn open(arguments: &Arguments, data_dir: &Path, sealing: &Sealing) -> Result<(Store, Certificates)> {
     if arguments.ephemeral {
         return Ok((Store::in_memory(), Certificates::ephemeral()?));
     }
     let directory = data_dir.join("store");
     places::private_directory(&directory)?;
-    let store = Store::open(&directory, Options::default())
+    let store = Store::open_sealed(&directory, Options::default(), sealing.seal())
         .map_err(|error| {
             let hint = match &error {
                 store::OpenError::Locked { .. } => "stop the other longshore, or name another directory with --data-dir",
                 _ => "nothing was changed; restore the directory from a backup, or start anew with another --data-dir",
             };
-            anyhow::Error::new(Hint(hint.to_owned())).context(error)
+            let hint = sealing.hint(&error).unwrap_or_else(|| Hint(hint.to_owned()));
+            anyhow::Error::new(hint).context(error)
         })
         .with_context(|| format!("open the store in {}", directory.display()))?;
+    sealing.keep()?;
     Ok((store, Certificates::load_or_make(data_dir)?))
 }
 
