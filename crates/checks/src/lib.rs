@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+pub mod bed;
 pub mod churn;
 pub mod client;
 pub mod console;

@@ -16,11 +16,12 @@ use crate::Hint;
 use crate::places::private_file;
 
 /// How long certificates are valid: ten years for the authority, one for what it signs.
-const AUTHORITY_DAYS: i64 = 3_650;
-const LEAF_DAYS: i64 = 365;
+pub const AUTHORITY_DAYS: i64 = 3_650;
+/// See [`AUTHORITY_DAYS`].
+pub const LEAF_DAYS: i64 = 365;
 
 /// A certificate with its key, both in PEM.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
     /// The certificate.
     pub certificate: String,
@@ -53,11 +54,16 @@ impl Certificates {
     }
 
     fn signed_by(authority: &Pair) -> Result<Self> {
-        let key = KeyPair::from_pem(&authority.key).context("read the authority's key")?;
-        let issuer = Issuer::from_ca_cert_pem(&authority.certificate, key).context("read the authority")?;
+        let issuer = issuer(authority)?;
+        let names = vec![
+            SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            SanType::DnsName("localhost".try_into()?),
+            SanType::DnsName("kubernetes.default.svc".try_into()?),
+        ];
         Ok(Self {
             authority: authority.certificate.clone(),
-            server: server_certificate(&issuer).context("sign the server's certificate")?,
+            server: server_certificate(&issuer, "longshore-apiserver", names)
+                .context("sign the server's certificate")?,
             administrator: administrator_certificate(&issuer)
                 .context("sign the administrator's certificate")?,
         })
@@ -95,7 +101,25 @@ fn load(directory: &Path) -> Result<Option<Pair>> {
     Ok(Some(pair))
 }
 
-fn make_authority() -> Result<Pair> {
+/// A certificate for a server that is called by these names or addresses.
+pub fn server_pair(authority: &Pair, names: &[String]) -> Result<Pair> {
+    let name = |name: &String| -> Result<SanType> {
+        Ok(match name.parse::<IpAddr>() {
+            Ok(address) => SanType::IpAddress(address),
+            Err(_) => SanType::DnsName(name.as_str().try_into().with_context(|| format!("use {name:?}"))?),
+        })
+    };
+    let names = names.iter().map(name).collect::<Result<_>>()?;
+    server_certificate(&issuer(authority)?, "longshore-webhook", names)
+}
+
+fn issuer(authority: &Pair) -> Result<Issuer<'static, KeyPair>> {
+    let key = KeyPair::from_pem(&authority.key).context("read the authority's key")?;
+    Issuer::from_ca_cert_pem(&authority.certificate, key).context("read the authority")
+}
+
+/// A new authority.
+pub fn make_authority() -> Result<Pair> {
     let mut params = params("longshore-ca", &[], AUTHORITY_DAYS)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -104,14 +128,14 @@ fn make_authority() -> Result<Pair> {
     Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-fn server_certificate(issuer: &Issuer<'_, KeyPair>) -> Result<Pair> {
-    let mut params = params("longshore-apiserver", &[], LEAF_DAYS)?;
+fn server_certificate(
+    issuer: &Issuer<'_, KeyPair>,
+    common_name: &str,
+    names: Vec<SanType>,
+) -> Result<Pair> {
+    let mut params = params(common_name, &[], LEAF_DAYS)?;
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    params.subject_alt_names = vec![
-        SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-        SanType::DnsName("localhost".try_into()?),
-        SanType::DnsName("kubernetes.default.svc".try_into()?),
-    ];
+    params.subject_alt_names = names;
     sign(params, issuer)
 }
 

@@ -62,6 +62,22 @@ impl Connection {
         Ok(Control { rest, namespace, context, kubeconfig })
     }
 
+    /// A client for who stays: in a pod without a kubeconfig it is that of the pod's service account.
+    pub async fn lasting(&self) -> Result<kube::Client> {
+        let in_a_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+        let mut config = match self.kubeconfig.is_none() && self.context.is_none() && in_a_pod {
+            true => kube::Config::incluster().context("use the pod's service account")?,
+            false => {
+                let kubeconfig = self.files()?;
+                let context = self.chosen(&kubeconfig)?;
+                config(&kubeconfig, &context).await?
+            }
+        };
+        // How often to try is decided elsewhere.
+        config.default_retry = false;
+        kube::Client::try_from(config).context("use the kubeconfig")
+    }
+
     fn files(&self) -> Result<Kubeconfig> {
         if let Some(file) = &self.kubeconfig {
             return read(file);
@@ -138,11 +154,15 @@ impl Control {
     }
 }
 
-async fn client(kubeconfig: &Kubeconfig, context: &str) -> Result<Rest> {
+async fn config(kubeconfig: &Kubeconfig, context: &str) -> Result<kube::Config> {
     let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
+    let read = kube::Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
+    read.with_context(|| format!("use context {context:?}"))
+}
+
+async fn client(kubeconfig: &Kubeconfig, context: &str) -> Result<Rest> {
     let wrong = || format!("use context {context:?}");
-    let mut config =
-        kube::Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await.with_context(wrong)?;
+    let mut config = config(kubeconfig, context).await?;
     // Somebody waits in front of the terminal: better an error than silence.
     config.default_retry = false;
     config.connect_timeout = Some(std::time::Duration::from_secs(5));

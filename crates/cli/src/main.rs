@@ -9,9 +9,12 @@ mod apply;
 mod certificates;
 mod connection;
 mod control;
+mod controllers;
+mod crds;
 mod demo;
 mod get;
 mod greeting;
+mod join;
 mod kinds;
 mod kubeconfig;
 mod locals;
@@ -52,6 +55,14 @@ struct Arguments {
 enum Command {
     /// Start a control plane on this machine: one process, no Docker, no etcd, no cluster.
     Up(up::Arguments),
+    /// Run the controllers and the admission webhooks on a Kubernetes API server.
+    Controllers(controllers::Arguments),
+    /// Print the definitions of every kind.
+    Crds,
+    /// Make a cluster a member: an account for us there, its credentials and its Cluster here.
+    Join(join::Arguments),
+    /// Let a member go: its Cluster and credentials here, the account there.
+    Unjoin(join::Unjoin),
     /// Print a kubeconfig for the control plane or for one local cluster.
     Kubeconfig(kubeconfig::Arguments),
     /// Play one of five stories step by step: what is typed, what changes, what waits and why.
@@ -96,7 +107,7 @@ impl Command {
         match self {
             // Controllers complain of the failures that scenarios make.
             Command::Test(_) | Command::Demo(_) => "error",
-            Command::Up(_) | Command::Kubeconfig(_) => "warn",
+            Command::Up(_) | Command::Controllers(_) | Command::Kubeconfig(_) => "warn",
             // A client that cannot go on says so itself.
             _ => "off",
         }
@@ -116,6 +127,10 @@ fn main() -> ExitCode {
         Command::Plan(arguments) => return ended(asking(plan::run(&arguments))),
         Command::Apply(arguments) => asking(apply::run(&arguments)),
         Command::Up(arguments) => up::run(&arguments),
+        Command::Controllers(arguments) => controllers::run(&arguments),
+        Command::Crds => crds::run(),
+        Command::Join(arguments) => asking(join::run(&arguments)),
+        Command::Unjoin(arguments) => asking(join::unjoin(&arguments)),
         Command::Kubeconfig(arguments) => kubeconfig::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),

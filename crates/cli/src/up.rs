@@ -195,7 +195,7 @@ async fn start_server(
 }
 
 /// Resolves at ctrl-C or when the process is asked to end.
-fn told_to_stop() -> Result<impl Future<Output = ()>> {
+pub fn told_to_stop() -> Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for ctrl-C")?;
     let mut terminate = signal(SignalKind::terminate()).context("listen for the end")?;
     Ok(async move {

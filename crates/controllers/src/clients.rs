@@ -24,7 +24,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         Ok(way) if ctx.members.goes(name, &way) => false,
         Ok(way) => match way.client().await {
             Ok(client) => {
-                ctx.members.go(name, way, Rest::new(client));
+                ctx.members.go(name, way, ctx.control.beside(client));
                 true
             }
             Err(why) => ctx.members.lose(name, &why.to_string()),

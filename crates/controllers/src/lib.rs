@@ -13,6 +13,7 @@ pub mod events;
 pub mod execution;
 pub mod failover;
 pub mod gates;
+pub mod leadership;
 pub mod members;
 pub mod metrics;
 pub mod namespaces;

@@ -2,6 +2,7 @@
 //! network. Objects go in and out as whatever serialises; who they are is in the path.
 
 use std::fmt;
+use std::time::Duration;
 
 use api::ObjectMeta;
 use http::{Method, Request, header};
@@ -9,11 +10,16 @@ use kube::Client;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 mod difference;
+mod flow;
 mod pages;
+mod warrant;
 
 use difference::difference;
+pub use flow::Flow;
+pub use warrant::Warrant;
 
 /// The field manager of every write that Longshore makes.
 pub const MANAGER: &str = "longshore";
@@ -53,6 +59,12 @@ pub enum Error {
         /// What the client said.
         source: Box<kube::Error>,
     },
+    /// It was not sent, or broken off: somebody else may write now.
+    #[error("{action}: this replica no longer leads")]
+    Unwarranted {
+        /// What was tried, on what.
+        action: String,
+    },
     /// The server took too long.
     #[error("{action}: time-out")]
     TimedOut {
@@ -73,7 +85,7 @@ impl Error {
         match self {
             Error::Unreachable { .. } | Error::TimedOut { .. } => true,
             Error::Refused { code, .. } => matches!(code, 502..=504),
-            Error::Conflict { .. } | Error::NotFound { .. } => false,
+            Error::Conflict { .. } | Error::NotFound { .. } | Error::Unwarranted { .. } => false,
         }
     }
 }
@@ -121,12 +133,38 @@ impl fmt::Display for Collection {
 #[derive(Clone)]
 pub struct Rest {
     client: Client,
+    /// What allows to write; nobody is asked if there is none.
+    warrant: Option<Warrant>,
+    /// How much the server can take; as much as comes if there is none.
+    flow: Option<Flow>,
 }
 
 impl Rest {
     /// Speaks through this client.
     pub fn new(client: Client) -> Self {
-        Self { client }
+        Self { client, warrant: None, flow: None }
+    }
+
+    /// The same with regard for a server that others need as well.
+    pub fn with_regard(self) -> Self {
+        Self { flow: Some(Flow::default()), ..self }
+    }
+
+    /// The same, but writes only while the warrant is good.
+    pub fn under(self, warrant: Warrant) -> Self {
+        Self { warrant: Some(warrant), ..self }
+    }
+
+    /// Another server, written to under the same warrant.
+    pub fn beside(&self, client: Client) -> Self {
+        Self { client, warrant: self.warrant.clone(), flow: Some(Flow::default()) }
+    }
+
+    /// Waits until writing is allowed.
+    pub async fn may_write(&self) {
+        if let Some(warrant) = &self.warrant {
+            warrant.held().await;
+        }
     }
 
     /// The client, for streams.
@@ -244,7 +282,39 @@ impl Rest {
             code: 400,
             message: error.to_string(),
         })?;
-        self.client.request(request).await.map_err(|error| failure(action(), error))
+        let answer = async {
+            let turn = match &self.flow {
+                Some(flow) => Some(flow.turn().await),
+                None => None,
+            };
+            let begun = Instant::now();
+            let answer = self.client.request(request).await;
+            if let Some(turn) = turn {
+                note(&turn, &method, begun, answer.as_ref().err());
+            }
+            answer.map_err(|error| failure(action(), error))
+        };
+        match &self.warrant {
+            // Who may not write any more breaks off, too: the answer would come too late to be of use.
+            Some(warrant) if method != Method::GET => tokio::select! {
+                biased;
+                () = warrant.lost() => Err(Error::Unwarranted { action: action() }),
+                answer = answer => answer,
+            },
+            _ => answer.await,
+        }
+    }
+}
+
+/// Learns from an answer how much the server can take. Lists take as long as they are long and say nothing about it.
+fn note(turn: &flow::Turn, method: &Method, begun: Instant, error: Option<&kube::Error>) {
+    match error {
+        Some(kube::Error::Api(status)) if status.code == 429 => {
+            let seconds = status.details.as_ref().map(|details| u64::from(details.retry_after_seconds));
+            turn.refused(seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs));
+        }
+        Some(kube::Error::Api(_)) | None if *method != Method::GET => turn.answered(begun.elapsed()),
+        _ => {}
     }
 }
 

@@ -338,6 +338,12 @@ impl Starter {
         }
         let ctx = &self.ctx;
         ctx.view.note_complete();
+        // Who does not lead knows everything and does nothing, so that it can go on at once when its time comes.
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return,
+            () = ctx.control.may_write() => {}
+        }
         policy_status::count_all(ctx);
         let stop = &self.stop;
         let queues = &ctx.queues;

@@ -1,11 +1,11 @@
-//! A small client of the API server in this process: the requests that a member makes, and nothing else.
+//! A small client of one API server: the requests that a member makes, and nothing else. Whether the server is in
+//! this process is not its business.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use apiserver::InProcess;
 use apiserver::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -14,6 +14,7 @@ use http_body_util::{BodyExt as _, Full};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower::Service as _;
+use tower::util::BoxCloneSyncService;
 
 use crate::key::{Key, Kind, Named};
 use crate::plan::{Part, Write};
@@ -21,10 +22,13 @@ use crate::plan::{Part, Write};
 /// Who a member is in managedFields.
 const MANAGER: &str = "member";
 
-/// Asks the API server in this process.
+/// The way to an API server. Whoever makes it tries until there is an answer.
+pub type Passage = BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>;
+
+/// Asks an API server.
 #[derive(Clone)]
 pub struct Client {
-    service: InProcess,
+    service: Passage,
     names: Arc<BTreeMap<Kind, Named>>,
 }
 
@@ -54,8 +58,13 @@ pub enum Written {
 
 impl Client {
     /// A client that calls kinds by these names.
-    pub fn new(service: InProcess, names: BTreeMap<Kind, Named>) -> Client {
+    pub fn new(service: Passage, names: BTreeMap<Kind, Named>) -> Client {
         Client { service, names: Arc::new(names) }
+    }
+
+    /// Whether this kind is looked after.
+    pub fn knows(&self, kind: Kind) -> bool {
+        self.names.contains_key(&kind)
     }
 
     /// How the API calls a kind.

@@ -9,6 +9,7 @@ mod hash;
 mod key;
 mod member;
 mod node;
+mod nodes;
 mod plan;
 mod queue;
 mod runtime;
@@ -17,5 +18,7 @@ mod worker;
 mod workloads;
 mod world;
 
+pub use client::Passage;
 pub use member::{Member, NodeSpec, Options, StartError, Stopped};
+pub use nodes::Nodes;
 pub use stages::{StageError, Stages};

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{Client, Refusal};
+use crate::client::{Client, Passage, Refusal};
 use crate::courtesy::Courtesy;
 use crate::key::{Key, Kind, Named};
 use crate::plan::{Write, status};
@@ -101,15 +101,12 @@ impl Member {
         let server = ApiServer::new(config).await?;
         let names: BTreeMap<Kind, Named> = stages.kinds().chain(Kind::built_in()).collect();
         let kinds: Vec<Kind> = names.keys().copied().collect();
-        let client = Client::new(server.trusting(Identity::untracked(IDENTITY)), names);
-        for node in &nodes {
-            register(&client, node)
-                .await
-                .map_err(|refusal| StartError::Node { node: node.name.clone(), why: refusal.message })?;
-        }
+        let passage = Passage::new(server.trusting(Identity::untracked(IDENTITY)));
+        let client = Client::new(passage, names);
+        register_all(&client, &nodes).await?;
         let worker = Worker::new(client, kinds.into_iter(), stages, now);
         let revisions = store.clone();
-        let courtesy = Courtesy::new(move || revisions.revision(), Instant::now());
+        let courtesy = Some(Courtesy::new(move || revisions.revision(), Instant::now()));
         let (asks, asked) = mpsc::channel(ASKS_MAX);
         let stop = CancellationToken::new();
         let mut tasks = server.start_housekeeping_with_history(HISTORY_KEPT, HISTORY_BYTES_MAX);
@@ -162,7 +159,16 @@ impl Drop for Member {
     }
 }
 
-/// Makes a node, or gives the one that is there its capacity.
+/// Makes every node, or gives those that are there their capacity.
+pub(crate) async fn register_all(client: &Client, nodes: &[NodeSpec]) -> Result<(), StartError> {
+    for node in nodes {
+        register(client, node)
+            .await
+            .map_err(|refusal| StartError::Node { node: node.name.clone(), why: refusal.message })?;
+    }
+    Ok(())
+}
+
 async fn register(client: &Client, node: &NodeSpec) -> Result<(), Refusal> {
     let amounts = json!({ "cpu": node.cpu, "memory": node.memory, "pods": node.pods.to_string() });
     let key = Key::new(Kind::Node, "", &node.name);

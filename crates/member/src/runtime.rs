@@ -18,11 +18,11 @@ pub const ASKS_MAX: usize = 64;
 /// Somebody who wants to know when nothing is left to do.
 pub type Ask = oneshot::Sender<()>;
 
-/// Starts the task that works on a member's objects.
+/// Starts the task that works on a member's objects, with courtesy to others where their writes can be told.
 pub fn start(
     name: &str,
     worker: Worker,
-    courtesy: Courtesy,
+    courtesy: Option<Courtesy>,
     asks: mpsc::Receiver<Ask>,
     stop: CancellationToken,
 ) -> JoinHandle<()> {
@@ -34,7 +34,7 @@ pub fn start(
 
 async fn run(
     mut worker: Worker,
-    mut courtesy: Courtesy,
+    mut courtesy: Option<Courtesy>,
     mut asks: mpsc::Receiver<Ask>,
     stop: CancellationToken,
 ) {
@@ -48,7 +48,8 @@ async fn run(
             worker.take_due();
             let had_work = worker.has_work();
             while worker.has_work() {
-                if let Some(until) = courtesy.wait(worker.writes(), Instant::now()) {
+                let writes = worker.writes();
+                if let Some(until) = courtesy.as_mut().and_then(|own| own.wait(writes, Instant::now())) {
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return,

@@ -132,6 +132,8 @@ impl Worker {
 
     async fn plan(&mut self, key: &Key, now: Timestamp, stamp: &str) -> Result<Plan, Refusal> {
         let glance = match key.kind {
+            // The owner of something that changed, which somebody else looks after.
+            kind if !self.client.knows(kind) => Some(Plan::nothing()),
             Kind::Definition => Some(Plan::nothing()),
             Kind::ReplicaSet => replica_set::glance(&self.world, key),
             _ => None,

@@ -35,19 +35,12 @@ fn judge(
     random: &dyn Fn() -> u128,
     now: &dyn Fn() -> Timestamp,
 ) -> Result<Vec<String>, ApiError> {
-    let operation = match attributes.operation {
-        Operation::Create => decide::admission::Operation::Create,
-        Operation::Update => decide::admission::Operation::Update,
-        Operation::Delete => decide::admission::Operation::Delete,
-    };
     if !attributes.subresource.is_empty() {
         return Ok(Vec::new());
     }
-    if attributes.operation != Operation::Delete {
-        defaults(object, attributes.old, operation, random().to_be_bytes(), now());
-    }
+    fill_in(attributes, object, random, now);
     let review = Review {
-        operation,
+        operation: operation(attributes),
         object,
         old: attributes.old,
         gates,
@@ -57,6 +50,26 @@ fn judge(
     match admission(&review) {
         Ok(warnings) => Ok(warnings.into_iter().map(|warning| warning.0).collect()),
         Err(rejection) => Err(refused(attributes, object, &rejection)),
+    }
+}
+
+/// Fills in what the object leaves out.
+pub(crate) fn fill_in(
+    attributes: &Attributes<'_>,
+    object: &mut Value,
+    random: &dyn Fn() -> u128,
+    now: &dyn Fn() -> Timestamp,
+) {
+    if attributes.operation != Operation::Delete && attributes.subresource.is_empty() {
+        defaults(object, attributes.old, operation(attributes), random().to_be_bytes(), now());
+    }
+}
+
+fn operation(attributes: &Attributes<'_>) -> decide::admission::Operation {
+    match attributes.operation {
+        Operation::Create => decide::admission::Operation::Create,
+        Operation::Update => decide::admission::Operation::Update,
+        Operation::Delete => decide::admission::Operation::Delete,
     }
 }
 

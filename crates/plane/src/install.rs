@@ -20,6 +20,38 @@ pub async fn install_kinds(control: &Rest) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether every kind of ours is served by now; an API server may take a moment.
+pub async fn are_kinds_served(control: &Rest) -> Result<bool, Error> {
+    let definitions = Collection::new("apiextensions.k8s.io/v1", "customresourcedefinitions", "");
+    for definition in api::crd::crds() {
+        let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+        let found: Option<Value> = control.get(&definitions.object(name)).await?;
+        let conditions = found.as_ref().and_then(|found| found["status"]["conditions"].as_array());
+        let is_established =
+            |condition: &Value| condition["type"] == "Established" && condition["status"] == "True";
+        if !conditions.is_some_and(|conditions| conditions.iter().any(is_established)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Makes sure that a namespace is there.
+pub async fn ensure_namespace(control: &Rest, name: &str, labels: &[(&str, &str)]) -> Result<(), Error> {
+    let namespaces = Collection::new("v1", "namespaces", "");
+    if control.get::<Value>(&namespaces.object(name)).await?.is_some() {
+        return Ok(());
+    }
+    let labels: Value = labels.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name, "labels": labels },
+    });
+    match control.create(&namespaces, &namespace).await {
+        Ok(_) | Err(Error::Conflict { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Makes a member known, or tells what is new of one that is; everything else of its Cluster stays.
 pub async fn join(control: &Rest, cluster: &Value) -> Result<(), Error> {
     let name = cluster["metadata"]["name"].as_str().unwrap_or_default();

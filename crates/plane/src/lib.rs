@@ -4,6 +4,10 @@
 pub mod admission;
 mod install;
 pub mod outlook;
+pub mod review;
 pub mod roles;
+pub mod webhooks;
 
-pub use install::{install_kinds, join, publish_gates, published_gates};
+pub use install::{
+    are_kinds_served, ensure_namespace, install_kinds, join, publish_gates, published_gates,
+};

@@ -7,6 +7,7 @@ mod dependencies;
 mod drift;
 mod failover;
 mod kinds;
+mod leadership;
 mod namespaces;
 mod outage;
 mod quiet;

@@ -58,12 +58,17 @@ pub struct Place {
     /// For the test.
     pub rest: Rest,
     /// For the controllers.
-    through: Rest,
+    pub through: Rest,
     /// What controllers ask.
     pub gate: Gate,
 }
 
 impl Place {
+    /// One without any rules, that nobody else is at.
+    pub async fn alone() -> Self {
+        Self::new(apiserver::admission::admit_all(), &clock(), &Dice::default()).await
+    }
+
     async fn new(admission: apiserver::admission::Admission, clock: &Clock, dice: &Dice) -> Self {
         let dice = dice.clone();
         let config = Config {

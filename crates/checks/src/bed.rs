@@ -1,0 +1,116 @@
+//! The test bed: real Kubernetes API servers with etcd and Kubernetes' own controllers, as processes on this machine,
+//! for a control plane and its members. Machines alone are played, by `member::Nodes`. Everything ends with the bed.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use tempfile::TempDir;
+
+mod certificates;
+mod cluster;
+mod machines;
+mod plane;
+mod process;
+
+pub use cluster::{Cluster, Role};
+pub use machines::Machines;
+pub use plane::Plane;
+pub use process::Process;
+
+/// Names the directory of the servers that `checks/kubernetes/build` made.
+const PROGRAMS: &str = "LONGSHORE_KUBERNETES";
+
+/// Where the servers are.
+#[derive(Debug, Clone)]
+pub struct Programs(PathBuf);
+
+impl Programs {
+    /// Those that the environment names; nothing where there are none and that is acceptable.
+    pub fn find() -> Option<Self> {
+        let found = std::env::var_os(PROGRAMS).map(PathBuf::from);
+        match found.filter(|directory| directory.join("kube-apiserver").is_file()) {
+            Some(directory) => Some(Self(directory)),
+            None => {
+                // Never required: it takes Go and a quarter of an hour to build it.
+                let what = "there is no real Kubernetes to test with";
+                let _ = writeln!(std::io::stderr(), "SKIPPED: {what}: {PROGRAMS} does not name it");
+                None
+            }
+        }
+    }
+
+    /// A program to be started.
+    fn command(&self, name: &str) -> Command {
+        Command::new(self.0.join(name))
+    }
+}
+
+/// A control plane and its members.
+pub struct Bed {
+    directory: TempDir,
+    /// The cluster that the controllers work on.
+    pub control: Cluster,
+    /// The clusters that are to be joined: member1 and so on.
+    pub members: Vec<Cluster>,
+    /// What plays the machines of the members.
+    machines: Vec<Machines>,
+}
+
+impl Bed {
+    /// Starts a control plane and so many members, and waits until all of them are ready.
+    pub async fn start(programs: &Programs, members: usize) -> Result<Self> {
+        let directory = tempfile::Builder::new().prefix("longshore-bed-").tempdir()?;
+        let place = |name: &str| directory.path().join(name);
+        let mut control = Cluster::prepare(programs, "control", Role::Control, &place("control"))?;
+        let mut others = Vec::new();
+        for number in 1..=members {
+            let name = format!("member{number}");
+            others.push(Cluster::prepare(programs, &name, Role::Member, &place(&name))?);
+        }
+        // All at once: most of the time each of them waits for itself.
+        for cluster in std::iter::once(&mut control).chain(&mut others) {
+            cluster.start()?;
+        }
+        for cluster in std::iter::once(&mut control).chain(&mut others) {
+            cluster.until_ready().await?;
+        }
+        let mut machines = Vec::new();
+        for cluster in &others {
+            machines.push(Machines::start(cluster).await?);
+        }
+        Ok(Self { directory, control, members: others, machines })
+    }
+
+    /// Where everything of it is kept while it lives.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Ends it in order.
+    pub async fn shut_down(self) {
+        for machines in self.machines {
+            machines.shut_down().await;
+        }
+    }
+}
+
+/// Asks again and again until the answer is yes.
+pub async fn until(what: &str, patience: Duration, mut ask: impl AsyncFnMut() -> bool) -> Result<()> {
+    let begun = std::time::Instant::now();
+    while !ask().await {
+        if begun.elapsed() > patience {
+            bail!("{what} did not happen within {} s", patience.as_secs());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
+}
+
+/// A port that nobody listens on.
+fn free_port() -> Result<u16> {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).context("find a free port")?;
+    Ok(listener.local_addr()?.port())
+}

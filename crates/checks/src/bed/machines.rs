@@ -1,0 +1,69 @@
+//! What plays the machines of a real member: `member::Nodes` over the network. A server that is away is asked again
+//! until it is back.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use apiserver::body::Body;
+use bytes::Bytes;
+use futures::StreamExt as _;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use member::{NodeSpec, Nodes, Passage, Stages};
+
+use super::cluster::Cluster;
+
+/// How soon a server that is away is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The machines of one member.
+pub struct Machines(Nodes);
+
+impl Machines {
+    /// One machine with much room, as a simulated member has.
+    pub(super) async fn start(cluster: &Cluster) -> Result<Self> {
+        let kubeconfig = Kubeconfig::read_from(&cluster.kubeconfig).context("read a kubeconfig")?;
+        let mut config =
+            kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        config.default_retry = false;
+        config.read_timeout = None;
+        let client = kube::Client::try_from(config)?;
+        let passage = Passage::new(tower::service_fn(move |request| ask(client.clone(), request)));
+        let node = NodeSpec {
+            name: format!("{}-node1", cluster.name),
+            cpu: "1k".to_owned(),
+            memory: "1Ti".to_owned(),
+            pods: 100_000,
+            labels: std::collections::BTreeMap::new(),
+        };
+        let now = Arc::new(jiff::Timestamp::now);
+        let started = Nodes::start(&cluster.name, passage, &[node], Stages::builtin(), now).await;
+        Ok(Self(started.with_context(|| format!("start the machines of {}", cluster.name))?))
+    }
+
+    /// Ends them.
+    pub(super) async fn shut_down(self) {
+        self.0.shut_down().await;
+    }
+}
+
+async fn ask(client: kube::Client, request: Request<Full<Bytes>>) -> Result<Response<Body>, Infallible> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.unwrap_or_else(|never| match never {}).to_bytes();
+    loop {
+        let request = Request::from_parts(head.clone(), kube::client::Body::from(body.to_vec()));
+        match client.send(request).await {
+            Ok(answer) => {
+                let (head, body) = answer.into_parts();
+                // A stream that breaks ends, which is how its reader hears of it.
+                let frames = body.into_data_stream().take_while(|part| std::future::ready(part.is_ok()));
+                let bytes = frames.filter_map(|part| std::future::ready(part.ok()));
+                return Ok(Response::from_parts(head, Body::stream(bytes)));
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! A server as a process that can be killed and started again with the same arguments; killed when it is dropped.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, Result};
+
+/// A program with its arguments, running or not.
+pub struct Process {
+    name: String,
+    command: Command,
+    log: PathBuf,
+    child: Option<Child>,
+}
+
+impl Process {
+    /// A program that is not started yet; what it says goes into `log`.
+    pub fn new(name: &str, mut command: Command, log: &Path) -> Self {
+        command.stdin(Stdio::null());
+        Self { name: name.to_owned(), command, log: log.to_owned(), child: None }
+    }
+
+    /// Starts it, if it does not run.
+    pub fn start(&mut self) -> Result<()> {
+        if self.is_running() {
+            return Ok(());
+        }
+        let log = File::options().create(true).append(true).open(&self.log).context("open a log")?;
+        self.command.stdout(log.try_clone()?).stderr(log);
+        self.child = Some(self.command.spawn().with_context(|| format!("start {}", self.name))?);
+        Ok(())
+    }
+
+    /// Whether it is there.
+    pub fn is_running(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Its process id, if it was started.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// Ends it as a power cut would.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended by itself; either way it is gone afterwards.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// The last lines it said.
+    pub fn last_words(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

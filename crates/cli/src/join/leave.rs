@@ -1,0 +1,125 @@
+//! A member goes: first its Cluster, while the controllers take back what they brought there, then our account.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use api::cluster::SyncMode;
+use api::kinds::{CLUSTER, WORK};
+use api::{Cluster, names};
+use controllers::rest::{Collection, Error, Rest};
+use serde_json::{Value, json};
+
+use super::account::Account;
+use super::cluster::{self, Far};
+use super::{impersonator, remove};
+use crate::connection::Connection;
+use crate::{Hint, output};
+
+/// How often is looked whether it has gone.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Arguments of `longshore unjoin`.
+#[derive(clap::Args)]
+pub struct Unjoin {
+    /// The member
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    far: cluster::Whereabouts,
+    /// How many seconds to wait until the member has gone
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    wait: u64,
+    /// If it has not gone by then, forget it, whatever is still in it
+    #[arg(long)]
+    force: bool,
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Lets a member go.
+pub async fn unjoin(arguments: &Unjoin) -> Result<()> {
+    let control = arguments.connection.open().await?.rest;
+    let name = &arguments.name;
+    let path = Collection::of(&CLUSTER, "").object(name);
+    let Some(cluster) = control.get::<Cluster>(&path).await.with_context(|| format!("read Cluster {name}"))?
+    else {
+        bail!("unjoin {name}: there is no such member");
+    };
+    if cluster.spec.sync_mode == SyncMode::Pull {
+        bail!("unjoin {name}: it has an agent of its own, which has to unregister");
+    }
+    let far = match &arguments.far.cluster_kubeconfig {
+        Some(_) => Some(Far::open(&arguments.far).await?),
+        None => None,
+    };
+    if let Some(far) = &far {
+        let id = far.id().await?;
+        if !cluster.spec.id.is_empty() && cluster.spec.id != id {
+            bail!("unjoin {name}: --cluster-kubeconfig leads to another cluster (its id is {id})");
+        }
+    }
+    if arguments.dry_run {
+        return output::print(&format!("cluster({name}) would be let go\n"));
+    }
+    control.delete(&path, Some(&cluster.metadata.uid)).await.with_context(|| format!("delete Cluster {name}"))?;
+    wait(&control, arguments, &path).await?;
+    let secrets = Collection::new("v1", "secrets", &arguments.far.cluster_namespace);
+    for secret in [name.clone(), impersonator(name)] {
+        remove(&control, &secrets.object(&secret)).await.with_context(|| format!("delete Secret {secret}"))?;
+    }
+    if let Some(far) = &far {
+        let account = Account::of(name, &arguments.far.cluster_namespace);
+        account.end(&far.rest).await.context("take our account in the cluster away")?;
+    }
+    let left = match far {
+        Some(_) => "",
+        None => "; our account there is left, name its kubeconfig with --cluster-kubeconfig to remove it",
+    };
+    output::print(&format!("cluster({name}) is let go{left}\n"))
+}
+
+async fn wait(control: &Rest, arguments: &Unjoin, path: &str) -> Result<()> {
+    let begun = tokio::time::Instant::now();
+    while control.get::<Value>(path).await?.is_some() {
+        if begun.elapsed() > Duration::from_secs(arguments.wait) {
+            if arguments.force {
+                return forget(control, &arguments.name, path).await;
+            }
+            let hint = "do the controllers run, and does the cluster answer? forget it with --force";
+            return Err(anyhow::Error::new(Hint(hint.to_owned())).context(format!(
+                "unjoin {}: it has not gone within {} s",
+                arguments.name, arguments.wait
+            )));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+/// Takes away whatever keeps the Cluster: what is in the member stays there.
+async fn forget(control: &Rest, name: &str, path: &str) -> Result<()> {
+    let namespace = names::execution_namespace(name);
+    let works = Collection::of(&WORK, &namespace);
+    let mut held = Vec::new();
+    let each = |item: api::Unread| {
+        let work: Value = item.read().unwrap_or_default();
+        held.extend(work["metadata"]["name"].as_str().map(str::to_owned));
+    };
+    control.pages(&works, "", each).await.context("list the Works")?;
+    for work in held {
+        release(control, &works.object(&work)).await.with_context(|| format!("release Work {work}"))?;
+    }
+    remove(control, &Collection::new("v1", "namespaces", "").object(&namespace)).await?;
+    release(control, path).await.with_context(|| format!("release Cluster {name}"))
+}
+
+async fn release(control: &Rest, path: &str) -> Result<()> {
+    let patch = json!({ "metadata": { "finalizers": null } });
+    match control.merge(path, &patch).await {
+        Ok(_) | Err(Error::NotFound { .. }) => remove(control, path).await,
+        Err(error) => Err(error.into()),
+    }
+}

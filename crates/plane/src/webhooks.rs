@@ -1,0 +1,132 @@
+//! What a Kubernetes API server has to be told so that it asks for our admission: the webhook configurations. Nothing
+//! about policies is written while nobody answers.
+
+use api::{kinds, labels};
+use controllers::rest::{Collection, Error, Rest};
+use serde_json::{Value, json};
+
+/// The name of both configurations.
+const NAME: &str = "longshore";
+/// How long the API server waits for an answer.
+const SECONDS: u32 = 10;
+
+/// Where AdmissionReviews that may change an object are answered.
+pub const MUTATE: &str = "/mutate";
+/// Where AdmissionReviews that judge an object are answered.
+pub const VALIDATE: &str = "/validate";
+
+/// How the API server reaches whoever answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// At this address, such as `https://127.0.0.1:9443`.
+    Url(String),
+    /// Through a Service in the API server's own cluster.
+    Service {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Address {
+    fn client(&self, path: &str, authority: &str) -> Value {
+        let bundle = k8s_openapi::ByteString(authority.as_bytes().to_vec());
+        match self {
+            Address::Url(url) => json!({ "url": format!("{url}{path}"), "caBundle": bundle }),
+            Address::Service { namespace, name } => json!({
+                "service": { "namespace": namespace, "name": name, "path": path, "port": 443 },
+                "caBundle": bundle,
+            }),
+        }
+    }
+}
+
+/// Tells the API server whom to ask, and whom to believe: `authority` is in PEM.
+pub async fn install_webhooks(control: &Rest, address: &Address, authority: &str) -> Result<(), Error> {
+    for (plural, configuration) in [
+        ("mutatingwebhookconfigurations", mutating(address, authority)),
+        ("validatingwebhookconfigurations", validating(address, authority)),
+    ] {
+        let path = Collection::new("admissionregistration.k8s.io/v1", plural, "").object(NAME);
+        control.apply(&path, &configuration, true).await?;
+    }
+    Ok(())
+}
+
+fn mutating(address: &Address, authority: &str) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": { "name": NAME },
+        "webhooks": [with(json!({
+            "name": "defaults.longshore.io",
+            "clientConfig": address.client(MUTATE, authority),
+            "rules": [ours(&["CREATE", "UPDATE"])],
+            "reinvocationPolicy": "IfNeeded",
+        }))],
+    })
+}
+
+fn validating(address: &Address, authority: &str) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": { "name": NAME },
+        "webhooks": [
+            with(json!({
+                "name": "rules.longshore.io",
+                "clientConfig": address.client(VALIDATE, authority),
+                "rules": [ours(&["CREATE", "UPDATE", "DELETE"])],
+            })),
+            with(json!({
+                "name": "protection.longshore.io",
+                "clientConfig": address.client(VALIDATE, authority),
+                "rules": [{
+                    "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "scope": "*",
+                    "operations": ["DELETE"],
+                }],
+                "objectSelector": {
+                    "matchExpressions": [{ "key": labels::DELETION_PROTECTED, "operator": "Exists" }],
+                },
+            })),
+        ],
+    })
+}
+
+/// Every kind that has rules; subresources have none.
+fn ours(operations: &[&str]) -> Value {
+    let named = [
+        &kinds::PROPAGATION_POLICY,
+        &kinds::CLUSTER_PROPAGATION_POLICY,
+        &kinds::OVERRIDE_POLICY,
+        &kinds::CLUSTER_OVERRIDE_POLICY,
+        &kinds::ROLLOUT_POLICY,
+        &kinds::CLUSTER_ROLLOUT_POLICY,
+        &kinds::CLUSTER_TAINT_POLICY,
+        &kinds::RESOURCE_BINDING,
+        &kinds::CLUSTER_RESOURCE_BINDING,
+        &kinds::WORK,
+        &kinds::CLUSTER,
+    ];
+    let plurals: Vec<&str> = named.iter().map(|kind| kind.plural).collect();
+    json!({
+        "apiGroups": [kinds::POLICY_GROUP, kinds::WORK_GROUP, kinds::CLUSTER_GROUP],
+        "apiVersions": ["*"], "resources": plurals, "scope": "*", "operations": operations,
+    })
+}
+
+/// What all of them have in common: without an answer nothing is written.
+fn with(mut webhook: Value) -> Value {
+    let common = json!({
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "timeoutSeconds": SECONDS,
+    });
+    if let (Some(webhook), Value::Object(common)) = (webhook.as_object_mut(), common) {
+        webhook.extend(common);
+    }
+    webhook
+}
