@@ -14,11 +14,13 @@ mod cluster;
 mod machines;
 mod plane;
 mod process;
+mod suite;
 
 pub use cluster::{Cluster, Role};
 pub use machines::Machines;
 pub use plane::Plane;
 pub use process::Process;
+pub use suite::{Pass, passes};
 
 /// Names the directory of the servers that `checks/kubernetes/build` made.
 const PROGRAMS: &str = "LONGSHORE_KUBERNETES";

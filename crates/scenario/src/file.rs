@@ -75,6 +75,13 @@ struct File {
 const USUAL_CLUSTERS: [&str; 3] = ["member1", "member2", "member3"];
 
 impl Scenario {
+    /// The members it needs; none if one of them has to be of a special make.
+    pub fn usual_members(&self) -> Option<Vec<&str>> {
+        let is_usual = |cluster: &Cluster| *cluster == Cluster::named(&cluster.name);
+        let names = || self.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
+        self.clusters.iter().all(is_usual).then(names)
+    }
+
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = std::fs::read_to_string(path)

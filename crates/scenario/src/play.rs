@@ -149,7 +149,9 @@ impl<'a> Player<'a> {
                 self.change(ground, index, step).await?
             }
         };
-        if problems.is_empty() {
+        // What was refused sets nothing off, which a simulation proves; a live control plane need not be asked for long.
+        let is_refused = matches!(ground, Ground::Live(_)) && step.rejected.is_some();
+        if problems.is_empty() && !is_refused {
             self.come_to_rest(ground).await?;
             if let (Some(foresight), Ground::Simulated(simulated)) = (foresight, &*ground) {
                 problems = foresight.differences(simulated).await?;

@@ -110,23 +110,21 @@ impl Traces {
     }
 
     /// Makes everything be as it was: what is new is deleted, the last first, and waited for until it is gone
-    /// everywhere; what was there gets its fields back.
+    /// everywhere; what was there gets its fields back. Namespaces go when they are empty: Kubernetes takes its time
+    /// with one that is not.
     pub async fn erase(&self, ground: &Ground) -> Result<(), Trouble> {
-        for trace in self.0.iter().rev().filter(|trace| trace.is_new()) {
-            let door = ground.place(trace.place.as_deref())?;
-            delete(&door, &trace.reference).await?;
-        }
-        self.rest(ground).await?;
-        let begun = Instant::now();
-        loop {
-            let left = self.left_over(ground).await?;
-            if left.is_empty() {
-                break;
+        let is_namespace = |trace: &Trace| trace.reference.kind == "Namespace";
+        for round in [|namespace: bool| !namespace, |namespace| namespace] {
+            let new = self.0.iter().rev().filter(|trace| trace.is_new() && round(is_namespace(trace)));
+            let new: Vec<&Trace> = new.collect();
+            for trace in &new {
+                let door = ground.place(trace.place.as_deref())?;
+                delete(&door, &trace.reference).await?;
             }
-            if begun.elapsed() >= ground.patience() {
-                return Err(Trouble(format!("still there: {}", left.join(", "))));
+            if !new.is_empty() {
+                self.rest(ground).await?;
             }
-            tokio::time::sleep(LOOK).await;
+            gone(ground, &new).await?;
         }
         for trace in self.0.iter().filter(|trace| !trace.is_new()) {
             let door = ground.place(trace.place.as_deref())?;
@@ -134,38 +132,53 @@ impl Traces {
         }
         Ok(())
     }
+}
 
-    /// What is new and still there. Copies that nobody takes away, because they were to be preserved, are
-    /// deleted on the way.
-    async fn left_over(&self, ground: &Ground) -> Result<Vec<String>, Trouble> {
-        let control = ground.control();
-        let mut left = Vec::new();
-        for Trace { place, reference, members, .. } in self.0.iter().filter(|trace| trace.is_new()) {
-            if ground.place(place.as_deref())?.get(reference).await?.is_some() {
-                left.push(reference.to_string());
-                continue;
-            }
-            if place.is_some() {
-                continue;
-            }
-            let mut is_on_its_way = control.get(&binding_of(&control, reference).await?).await?.is_some();
-            for member in ground.members() {
-                is_on_its_way |= control.get(&work_of(&control, reference, &member).await?).await?.is_some();
-            }
-            if is_on_its_way {
-                left.push(format!("what became of {reference}"));
-                continue;
-            }
-            for member in ground.members().into_iter().filter(|member| !members.contains(member)) {
-                let door = ground.member(&member)?;
-                if door.get(reference).await?.is_some() {
-                    delete(&door, reference).await?;
-                    left.push(format!("{reference} in {member}"));
-                }
+/// Waits until these are gone everywhere.
+async fn gone(ground: &Ground, new: &[&Trace]) -> Result<(), Trouble> {
+    let begun = Instant::now();
+    loop {
+        let left = left_over(ground, new).await?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        if begun.elapsed() >= ground.patience() {
+            return Err(Trouble(format!("still there: {}", left.join(", "))));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// What is new and still there. Copies that nobody takes away, because they were to be preserved, are
+/// deleted on the way.
+async fn left_over(ground: &Ground, new: &[&Trace]) -> Result<Vec<String>, Trouble> {
+    let control = ground.control();
+    let mut left = Vec::new();
+    for Trace { place, reference, members, .. } in new {
+        if ground.place(place.as_deref())?.get(reference).await?.is_some() {
+            left.push(reference.to_string());
+            continue;
+        }
+        if place.is_some() {
+            continue;
+        }
+        let mut is_on_its_way = control.get(&binding_of(&control, reference).await?).await?.is_some();
+        for member in ground.members() {
+            is_on_its_way |= control.get(&work_of(&control, reference, &member).await?).await?.is_some();
+        }
+        if is_on_its_way {
+            left.push(format!("what became of {reference}"));
+            continue;
+        }
+        for member in ground.members().into_iter().filter(|member| !members.contains(member)) {
+            let door = ground.member(&member)?;
+            if door.get(reference).await?.is_some() {
+                delete(&door, reference).await?;
+                left.push(format!("{reference} in {member}"));
             }
         }
-        Ok(left)
     }
+    Ok(left)
 }
 
 async fn revision(door: &Door, reference: &Reference) -> Result<String, Trouble> {

@@ -24,34 +24,54 @@ pub struct Plane {
     /// Its replicas; one of them leads.
     pub replicas: Vec<Process>,
     binary: PathBuf,
+    /// How many of the members have joined.
+    joined: usize,
 }
 
 impl Plane {
     /// Starts so many replicas of this binary with these further arguments, joins every member and waits until all are
     /// ready.
     pub async fn start(bed: Bed, binary: &Path, replicas: usize, arguments: &[&str]) -> Result<Self> {
-        let mut plane = Self { bed, replicas: Vec::new(), binary: binary.to_owned() };
+        let mut plane = Self { bed, replicas: Vec::new(), binary: binary.to_owned(), joined: 0 };
+        plane.run_replicas(replicas, arguments).await?;
+        let all = plane.bed.members.len();
+        plane.join_first(all).await?;
+        Ok(plane)
+    }
+
+    /// Ends every replica and starts so many with these arguments.
+    pub async fn run_replicas(&mut self, replicas: usize, arguments: &[&str]) -> Result<()> {
+        self.replicas.clear();
         for number in 0..replicas {
-            let replica = plane.replica(number, arguments)?;
-            plane.replicas.push(replica);
+            let replica = self.replica(number, arguments)?;
+            self.replicas.push(replica);
         }
-        plane.start_all()?;
-        let door = plane.bed.control.door();
+        self.start_all()?;
+        let door = self.bed.control.door();
         until("the definition of Cluster", PATIENCE, async || {
             let Ok(mut connection) = door.connect().await else { return false };
             connection.raw(Method::GET, CLUSTERS, "").await.is_ok_and(|(status, _)| status.is_success())
         })
         .await
-        .with_context(|| plane.last_words())?;
-        for member in &plane.bed.members {
-            let joined = plane
-                .longshore(["join".into(), member.name.clone().into(), "--cluster-kubeconfig".into()])
-                .arg(&member.kubeconfig)
-                .output()?;
-            ensure!(joined.status.success(), "join {}: {}", member.name, String::from_utf8_lossy(&joined.stderr));
+        .with_context(|| self.last_words())
+    }
+
+    /// Joins members, or lets them go, until the first so many have joined; waits until they are ready.
+    pub async fn join_first(&mut self, count: usize) -> Result<()> {
+        for (number, member) in self.bed.members.iter().enumerate() {
+            let verb = match (number < self.joined, number < count) {
+                (false, true) => "join",
+                (true, false) => "unjoin",
+                _ => continue,
+            };
+            let mut command =
+                self.longshore([verb.into(), member.name.clone().into(), "--cluster-kubeconfig".into()]);
+            let done = command.arg(&member.kubeconfig).output()?;
+            let said = String::from_utf8_lossy(&done.stderr);
+            ensure!(done.status.success(), "{verb} {}: {said}\n{}", member.name, self.last_words());
         }
-        plane.until_ready().await?;
-        Ok(plane)
+        self.joined = count;
+        self.until_ready().await
     }
 
     fn replica(&self, number: usize, arguments: &[&str]) -> Result<Process> {
@@ -74,7 +94,7 @@ impl Plane {
     /// Waits until every member is ready.
     pub async fn until_ready(&self) -> Result<()> {
         let door = self.bed.control.door();
-        let count = self.bed.members.len();
+        let count = self.joined;
         until("that every member is ready", PATIENCE, async || {
             let Ok(mut connection) = door.connect().await else { return false };
             let answer = connection.raw(Method::GET, CLUSTERS, "").await;
@@ -101,7 +121,7 @@ impl Plane {
     pub fn test(&self, files: &[PathBuf]) -> Command {
         let mut command = Command::new(&self.binary);
         command.arg("test").args(files).arg("--control").arg(&self.bed.control.kubeconfig);
-        for member in &self.bed.members {
+        for member in self.bed.members.iter().take(self.joined) {
             let mut named = OsString::from(&member.name);
             named.push("=");
             named.push(&member.kubeconfig);
