@@ -14,12 +14,14 @@ mod cluster;
 mod machines;
 mod plane;
 mod process;
+mod relay;
 mod suite;
 
 pub use cluster::{Cluster, Role};
 pub use machines::Machines;
 pub use plane::Plane;
 pub use process::Process;
+pub use relay::Relay;
 pub use suite::{Pass, passes};
 
 /// Names the directory of the servers that `checks/kubernetes/build` made.

@@ -49,12 +49,12 @@ pub struct Arguments {
     /// Where health and metrics are served
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:10357")]
     listen: SocketAddr,
-    /// Where admission reviews are answered; port 0 picks a free one
+    /// Where admission reviews are answered
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9443")]
     webhook_listen: SocketAddr,
-    /// The host by which the API server reaches this process [default: the Service longshore-webhook]
-    #[arg(long, value_name = "HOST")]
-    webhook_host: Option<String>,
+    /// Where the API server finds the webhooks, such as https://10.0.0.5:9443 [default: the Service longshore-webhook]
+    #[arg(long, value_name = "URL", value_parser = url)]
+    webhook_url: Option<http::Uri>,
     /// Switches by Karmada's names: StaticPolicy=true,Failover=false
     #[arg(long, value_name = "GATES", default_value = "", value_parser = gates::parse, hide_default_value = true)]
     feature_gates: Switches,
@@ -69,6 +69,15 @@ pub struct Arguments {
     max_deleted: Option<usize>,
     #[command(flatten)]
     connection: Connection,
+}
+
+/// What an API server takes for the address of a webhook.
+fn url(text: &str) -> Result<http::Uri, String> {
+    let url: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
+    match url.scheme_str() == Some("https") && url.host().is_some() {
+        true => Ok(url),
+        false => Err("write https://HOST:PORT".to_owned()),
+    }
 }
 
 /// Runs until it is told to stop; an error when it led and can no longer.
@@ -168,10 +177,12 @@ async fn open_webhooks(
     stop: &CancellationToken,
 ) -> Result<Upkeep> {
     let listener = listen(arguments.webhook_listen).await?;
-    let port = listener.local_addr().context("read the port")?.port();
     let namespace = arguments.system_namespace.clone();
-    let (address, names) = match &arguments.webhook_host {
-        Some(host) => (Address::Url(format!("https://{host}:{port}")), vec![host.clone()]),
+    let (address, names) = match &arguments.webhook_url {
+        Some(url) => {
+            let names = vec![url.host().unwrap_or_default().to_owned()];
+            (Address::Url(url.to_string().trim_end_matches('/').to_owned()), names)
+        }
         None => {
             let names = vec![format!("{SERVICE}.{namespace}.svc")];
             (Address::Service { namespace: namespace.clone(), name: SERVICE.to_owned() }, names)

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::process::Process;
+use super::relay::Relay;
 use super::{Bed, free_port, until};
 
 /// How long members may take to be ready.
@@ -26,34 +28,76 @@ pub struct Plane {
     binary: PathBuf,
     /// How many of the members have joined.
     joined: usize,
+    /// What stands before the webhooks of all replicas, as a Service does.
+    relay: Option<Relay>,
+    /// Where each replica tells how it is.
+    health: Vec<u16>,
+}
+
+/// The answer to a plain request, head and all.
+async fn get(port: u16, path: &str) -> Option<String> {
+    let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.ok()?;
+    Some(answer)
 }
 
 impl Plane {
     /// Starts so many replicas of this binary with these further arguments, joins every member and waits until all are
     /// ready.
     pub async fn start(bed: Bed, binary: &Path, replicas: usize, arguments: &[&str]) -> Result<Self> {
-        let mut plane = Self { bed, replicas: Vec::new(), binary: binary.to_owned(), joined: 0 };
+        let mut plane = Self {
+            bed,
+            replicas: Vec::new(),
+            binary: binary.to_owned(),
+            joined: 0,
+            relay: None,
+            health: Vec::new(),
+        };
         plane.run_replicas(replicas, arguments).await?;
         let all = plane.bed.members.len();
         plane.join_first(all).await?;
         Ok(plane)
     }
 
-    /// Ends every replica and starts so many with these arguments.
+    /// Ends every replica and starts so many with these arguments; waits until one of them knows everything.
     pub async fn run_replicas(&mut self, replicas: usize, arguments: &[&str]) -> Result<()> {
         self.replicas.clear();
+        let webhooks: Vec<u16> = (0..replicas).map(|_| free_port()).collect::<Result<_>>()?;
+        let health: Vec<u16> = (0..replicas).map(|_| free_port()).collect::<Result<_>>()?;
+        let relay = Relay::start(&webhooks).await?;
         for number in 0..replicas {
-            let replica = self.replica(number, arguments)?;
-            self.replicas.push(replica);
+            let mut command = self.longshore(["controllers".into(), "--webhook-url".into()]);
+            command
+                .arg(format!("https://127.0.0.1:{}", relay.port()))
+                .arg(format!("--webhook-listen=127.0.0.1:{}", webhooks[number]))
+                .arg(format!("--listen=127.0.0.1:{}", health[number]))
+                .args(arguments);
+            let log = self.bed.directory().join(format!("controllers{number}.log"));
+            self.replicas.push(Process::new(&format!("longshore controllers {number}"), command, &log));
         }
+        self.relay = Some(relay);
+        self.health = health;
         self.start_all()?;
-        let door = self.bed.control.door();
-        until("the definition of Cluster", PATIENCE, async || {
-            let Ok(mut connection) = door.connect().await else { return false };
-            connection.raw(Method::GET, CLUSTERS, "").await.is_ok_and(|(status, _)| status.is_success())
-        })
-        .await
-        .with_context(|| self.last_words())
+        let ready = until("that a replica is ready", PATIENCE, async || self.ready_replicas().await > 0).await;
+        ready.with_context(|| self.last_words())
+    }
+
+    /// How many replicas know everything.
+    pub async fn ready_replicas(&self) -> usize {
+        let mut ready = 0;
+        for port in &self.health {
+            let answer = get(*port, "/readyz").await;
+            ready += usize::from(answer.is_some_and(|answer| answer.starts_with("HTTP/1.1 200")));
+        }
+        ready
+    }
+
+    /// What a replica counts.
+    pub async fn metrics(&self, replica: usize) -> String {
+        get(self.health[replica], "/metrics").await.unwrap_or_default()
     }
 
     /// Joins members, or lets them go, until the first so many have joined; waits until they are ready.
@@ -72,18 +116,6 @@ impl Plane {
         }
         self.joined = count;
         self.until_ready().await
-    }
-
-    fn replica(&self, number: usize, arguments: &[&str]) -> Result<Process> {
-        let mut command = self.longshore(["controllers".into()]);
-        command
-            .args(["--webhook-host=127.0.0.1", "--webhook-listen"])
-            .arg(format!("127.0.0.1:{}", free_port()?))
-            .arg("--listen")
-            .arg(format!("127.0.0.1:{}", free_port()?))
-            .args(arguments);
-        let log = self.bed.directory().join(format!("controllers{number}.log"));
-        Ok(Process::new(&format!("longshore controllers {number}"), command, &log))
     }
 
     /// Starts every replica that does not run.

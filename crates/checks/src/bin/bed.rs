@@ -69,8 +69,15 @@ async fn play(plane: &mut Plane, files: &[PathBuf], options: &[String]) -> Resul
         plane.join_first(members).await?;
         plane.run_replicas(1, &[&flag]).await?;
         let mut test = plane.test(&files);
-        test.arg("--verbose").args((!gates.is_empty()).then_some(flag));
-        failed += usize::from(!test.status()?.success());
+        let mut test = test.arg("--verbose").args((!gates.is_empty()).then_some(flag)).spawn()?;
+        // Whoever is interrupted takes the servers along.
+        let ended = tokio::select! {
+            biased;
+            _ = tokio::signal::ctrl_c() => None,
+            ended = tokio::task::spawn_blocking(move || test.wait()) => Some(ended??),
+        };
+        let Some(status) = ended else { return Ok(failed + 1) };
+        failed += usize::from(!status.success());
     }
     Ok(failed)
 }
