@@ -128,11 +128,7 @@ pub fn make_authority() -> Result<Pair> {
     Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-fn server_certificate(
-    issuer: &Issuer<'_, KeyPair>,
-    common_name: &str,
-    names: Vec<SanType>,
-) -> Result<Pair> {
+fn server_certificate(issuer: &Issuer<'_, KeyPair>, common_name: &str, names: Vec<SanType>) -> Result<Pair> {
     let mut params = params(common_name, &[], LEAF_DAYS)?;
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.subject_alt_names = names;

@@ -93,8 +93,7 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     let urgent = Rest::new(client.clone());
     let control = Rest::new(client).with_regard();
     prepare(&control, arguments).await?;
-    let outlook =
-        Outlook::new(Budget { moved: arguments.max_moved, deleted: arguments.max_deleted });
+    let outlook = Outlook::new(Budget { moved: arguments.max_moved, deleted: arguments.max_deleted });
     let warrant = Warrant::default();
     let ctx = Ctx::new(
         control.clone().under(warrant.clone()),

@@ -173,7 +173,8 @@ async fn keep(
         written.with_context(|| format!("write Secret {namespace}/{name}"))?;
     }
     let path = Collection::of(&CLUSTER, "").object(name);
-    let joined = control.apply(&path, cluster, true).await.with_context(|| format!("write Cluster {name}"))?;
+    let joined =
+        control.apply(&path, cluster, true).await.with_context(|| format!("write Cluster {name}"))?;
     let owners = json!([{
         "apiVersion": CLUSTER.api_version(), "kind": CLUSTER.kind,
         "name": name, "uid": joined["metadata"]["uid"],

@@ -65,7 +65,8 @@ fn a_name_cannot_be_taken_over(plane: &Plane) {
 }
 
 async fn tokens(plane: &Plane) -> Vec<String> {
-    let secrets = "/api/v1/namespaces/karmada-cluster/secrets?labelSelector=longshore.io%2Ftoken-of%3Dkarmada-member1";
+    let secrets =
+        "/api/v1/namespaces/karmada-cluster/secrets?labelSelector=longshore.io%2Ftoken-of%3Dkarmada-member1";
     let (_, list) = plane.bed.members[0].door().request(Method::GET, secrets, "").await;
     let items = list["items"].as_array().cloned().unwrap_or_default();
     items.iter().filter_map(|one| one["metadata"]["name"].as_str().map(str::to_owned)).collect()

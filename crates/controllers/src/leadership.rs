@@ -26,11 +26,7 @@ pub struct Terms {
 
 impl Default for Terms {
     fn default() -> Self {
-        Self {
-            lease: Duration::from_secs(15),
-            renew: Duration::from_secs(10),
-            retry: Duration::from_secs(2),
-        }
+        Self { lease: Duration::from_secs(15), renew: Duration::from_secs(10), retry: Duration::from_secs(2) }
     }
 }
 
@@ -87,7 +83,8 @@ impl Candidate {
         let mut leads_until: Option<Instant> = None;
         loop {
             let begun = Instant::now();
-            let patience = leads_until.map_or(self.terms.renew, |until| until.saturating_duration_since(begun));
+            let patience =
+                leads_until.map_or(self.terms.renew, |until| until.saturating_duration_since(begun));
             let tried = tokio::time::timeout(patience, self.attempt(&mut observed)).await;
             match tried {
                 Ok(Ok(true)) => {
@@ -120,7 +117,8 @@ impl Candidate {
             return Ok(());
         }
         let spec = json!({ "holderIdentity": null, "leaseDurationSeconds": 1, "renewTime": stamp() });
-        let patch = json!({ "metadata": { "resourceVersion": lease.metadata.resource_version }, "spec": spec });
+        let patch =
+            json!({ "metadata": { "resourceVersion": lease.metadata.resource_version }, "spec": spec });
         self.control.merge(&self.path(), &patch).await.map(drop)
     }
 

@@ -186,8 +186,11 @@ impl<'l> Look<'l> {
     ) -> Option<Marks> {
         let template = self.facts.template;
         let (policy, waits) = (claim.policy().map(AsRef::as_ref), self.waits(claim, claim_record));
+        // What Karmada claimed and bound needs no record: the pin on its binding says as much. A write to the template
+        // would give a Deployment another generation, which members are told, and taking over must write to none (C7).
+        let taken_over = matches!(claim, Claim::Kept(..)) && written.is_none() && self.bound.is_some();
         let right = record::is_written(&template.labels, &template.annotations, policy)
-            && written == claim_record
+            && (taken_over || written == claim_record)
             && waits == self.past.waiting;
         if right {
             return None;

@@ -8,6 +8,4 @@ pub mod review;
 pub mod roles;
 pub mod webhooks;
 
-pub use install::{
-    are_kinds_served, ensure_namespace, install_kinds, join, publish_gates, published_gates,
-};
+pub use install::{are_kinds_served, ensure_namespace, install_kinds, join, publish_gates, published_gates};

@@ -29,11 +29,15 @@ pub struct Step {
     pub warned: Vec<String>,
 }
 
+/// How long somebody waits where time cannot be made to pass.
+const LIVE_WAIT_MAX: Duration = Duration::from_secs(60);
+
 impl Step {
     /// Whether a live control plane cannot be made to do this.
     pub fn is_simulated_only(&self) -> bool {
         match &self.action {
             Action::Join(_) | Action::Reach(..) => true,
+            Action::Wait(time) => *time > LIVE_WAIT_MAX,
             // A cluster that was there before is not ours to remove.
             Action::Delete(references) => references.iter().any(|reference| reference.kind == "Cluster"),
             _ => false,

@@ -108,7 +108,12 @@ impl Cluster {
         let begun = std::time::Instant::now();
         while !self.is_ready().await {
             if begun.elapsed() > PATIENCE {
-                bail!("{} is not ready after {} s:\n{}", self.name, PATIENCE.as_secs(), self.server.last_words());
+                bail!(
+                    "{} is not ready after {} s:\n{}",
+                    self.name,
+                    PATIENCE.as_secs(),
+                    self.server.last_words()
+                );
             }
             self.start()?;
             tokio::time::sleep(Duration::from_millis(200)).await;

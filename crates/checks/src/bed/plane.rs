@@ -48,18 +48,17 @@ impl Plane {
     /// Starts so many replicas of this binary with these further arguments, joins every member and waits until all are
     /// ready.
     pub async fn start(bed: Bed, binary: &Path, replicas: usize, arguments: &[&str]) -> Result<Self> {
-        let mut plane = Self {
-            bed,
-            replicas: Vec::new(),
-            binary: binary.to_owned(),
-            joined: 0,
-            relay: None,
-            health: Vec::new(),
-        };
+        let mut plane = Self::without_controllers(bed, binary);
         plane.run_replicas(replicas, arguments).await?;
         let all = plane.bed.members.len();
         plane.join_first(all).await?;
         Ok(plane)
+    }
+
+    /// A bed on which nothing of ours runs yet.
+    pub fn without_controllers(bed: Bed, binary: &Path) -> Self {
+        let (replicas, binary, health) = (Vec::new(), binary.to_owned(), Vec::new());
+        Self { bed, replicas, binary, joined: 0, relay: None, health }
     }
 
     /// Ends every replica and starts so many with these arguments; waits until one of them knows everything.
@@ -81,7 +80,8 @@ impl Plane {
         self.relay = Some(relay);
         self.health = health;
         self.start_all()?;
-        let ready = until("that a replica is ready", PATIENCE, async || self.ready_replicas().await > 0).await;
+        let ready =
+            until("that a replica is ready", PATIENCE, async || self.ready_replicas().await > 0).await;
         ready.with_context(|| self.last_words())
     }
 
@@ -100,8 +100,18 @@ impl Plane {
         get(self.health[replica], "/metrics").await.unwrap_or_default()
     }
 
+    /// Joins every member, which nobody need look after yet.
+    pub fn join_without_waiting(&mut self) -> Result<()> {
+        self.join_or_leave(self.bed.members.len())
+    }
+
     /// Joins members, or lets them go, until the first so many have joined; waits until they are ready.
     pub async fn join_first(&mut self, count: usize) -> Result<()> {
+        self.join_or_leave(count)?;
+        self.until_ready().await
+    }
+
+    fn join_or_leave(&mut self, count: usize) -> Result<()> {
         for (number, member) in self.bed.members.iter().enumerate() {
             let verb = match (number < self.joined, number < count) {
                 (false, true) => "join",
@@ -115,7 +125,7 @@ impl Plane {
             ensure!(done.status.success(), "{verb} {}: {said}\n{}", member.name, self.last_words());
         }
         self.joined = count;
-        self.until_ready().await
+        Ok(())
     }
 
     /// Starts every replica that does not run.
@@ -130,7 +140,9 @@ impl Plane {
         until("that every member is ready", PATIENCE, async || {
             let Ok(mut connection) = door.connect().await else { return false };
             let answer = connection.raw(Method::GET, CLUSTERS, "").await;
-            answer.is_ok_and(|(_, body)| String::from_utf8_lossy(&body).matches("ClusterReady").count() >= count)
+            answer.is_ok_and(|(_, body)| {
+                String::from_utf8_lossy(&body).matches("ClusterReady").count() >= count
+            })
         })
         .await
         .with_context(|| self.last_words())

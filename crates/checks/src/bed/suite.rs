@@ -25,7 +25,8 @@ pub fn passes(files: &[PathBuf], members: usize) -> Result<(Vec<Pass>, Vec<PathB
         let scenario = Scenario::read(&path)?;
         let wanted: Option<Vec<&str>> = scenario.usual_members();
         let names: Vec<String> = (1..=members).map(|number| format!("member{number}")).collect();
-        let count = wanted.filter(|wanted| names.iter().take(wanted.len()).eq(wanted.iter())).map(|all| all.len());
+        let count =
+            wanted.filter(|wanted| names.iter().take(wanted.len()).eq(wanted.iter())).map(|all| all.len());
         match count {
             Some(count) => {
                 let gates = scenario.gates.iter().map(|(name, value)| format!("{name}={value}"));

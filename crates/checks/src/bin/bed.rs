@@ -67,7 +67,8 @@ async fn play(plane: &mut Plane, files: &[PathBuf], options: &[String]) -> Resul
         writeln!(said, "pass with {members} members and gates {gates:?}")?;
         let flag = format!("--feature-gates={gates}");
         plane.join_first(members).await?;
-        plane.run_replicas(1, &[&flag]).await?;
+        // A machine that is busy with four clusters may be late.
+        plane.run_replicas(1, &[&flag, "--lease-seconds=120"]).await?;
         let mut test = plane.test(&files);
         let mut test = test.arg("--verbose").args((!gates.is_empty()).then_some(flag)).spawn()?;
         // Whoever is interrupted takes the servers along.

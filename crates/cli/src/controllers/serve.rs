@@ -44,10 +44,8 @@ impl Shown {
     pub fn acceptor(&self) -> Result<TlsAcceptor> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let mut config = config
-            .context("set up TLS")?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(self.clone()));
+        let mut config =
+            config.context("set up TLS")?.with_no_client_auth().with_cert_resolver(Arc::new(self.clone()));
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(TlsAcceptor::from(Arc::new(config)))
     }

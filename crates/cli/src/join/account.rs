@@ -73,7 +73,8 @@ impl Account {
 
     async fn grant(&self, far: &Rest) -> Result<()> {
         let metadata = json!({ "name": self.role, "labels": { labels::SYSTEM: labels::TRUE } });
-        let role = json!({ "apiVersion": RBAC, "kind": "ClusterRole", "metadata": metadata, "rules": rules() });
+        let role =
+            json!({ "apiVersion": RBAC, "kind": "ClusterRole", "metadata": metadata, "rules": rules() });
         let binding = json!({
             "apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": metadata,
             "roleRef": { "apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": self.role },

@@ -54,8 +54,8 @@ impl Far {
             let hint = Hint("name the kubeconfig of the cluster with --cluster-kubeconfig".to_owned());
             anyhow::Error::new(hint).context("find the cluster")
         })?;
-        let kubeconfig = Kubeconfig::read_from(file)
-            .with_context(|| format!("read the kubeconfig {}", file.display()))?;
+        let kubeconfig =
+            Kubeconfig::read_from(file).with_context(|| format!("read the kubeconfig {}", file.display()))?;
         let options =
             KubeConfigOptions { context: arguments.cluster_context.clone(), ..KubeConfigOptions::default() };
         let config = kube::Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;

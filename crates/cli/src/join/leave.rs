@@ -44,7 +44,8 @@ pub async fn unjoin(arguments: &Unjoin) -> Result<()> {
     let control = arguments.connection.open().await?.rest;
     let name = &arguments.name;
     let path = Collection::of(&CLUSTER, "").object(name);
-    let Some(cluster) = control.get::<Cluster>(&path).await.with_context(|| format!("read Cluster {name}"))?
+    let Some(cluster) =
+        control.get::<Cluster>(&path).await.with_context(|| format!("read Cluster {name}"))?
     else {
         bail!("unjoin {name}: there is no such member");
     };
@@ -64,11 +65,16 @@ pub async fn unjoin(arguments: &Unjoin) -> Result<()> {
     if arguments.dry_run {
         return output::print(&format!("cluster({name}) would be let go\n"));
     }
-    control.delete(&path, Some(&cluster.metadata.uid)).await.with_context(|| format!("delete Cluster {name}"))?;
+    control
+        .delete(&path, Some(&cluster.metadata.uid))
+        .await
+        .with_context(|| format!("delete Cluster {name}"))?;
     wait(&control, arguments, &path).await?;
     let secrets = Collection::new("v1", "secrets", &arguments.far.cluster_namespace);
     for secret in [name.clone(), impersonator(name)] {
-        remove(&control, &secrets.object(&secret)).await.with_context(|| format!("delete Secret {secret}"))?;
+        remove(&control, &secrets.object(&secret))
+            .await
+            .with_context(|| format!("delete Secret {secret}"))?;
     }
     if let Some(far) = &far {
         let account = Account::of(name, &arguments.far.cluster_namespace);
@@ -89,10 +95,8 @@ async fn wait(control: &Rest, arguments: &Unjoin, path: &str) -> Result<()> {
                 return forget(control, &arguments.name, path).await;
             }
             let hint = "do the controllers run, and does the cluster answer? forget it with --force";
-            return Err(anyhow::Error::new(Hint(hint.to_owned())).context(format!(
-                "unjoin {}: it has not gone within {} s",
-                arguments.name, arguments.wait
-            )));
+            return Err(anyhow::Error::new(Hint(hint.to_owned()))
+                .context(format!("unjoin {}: it has not gone within {} s", arguments.name, arguments.wait)));
         }
         tokio::time::sleep(LOOK).await;
     }

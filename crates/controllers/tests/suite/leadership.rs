@@ -52,7 +52,10 @@ async fn who_cannot_renew_stops_before_another_begins() {
     assert!(taken >= Duration::from_secs(13) && taken - lost >= Duration::from_secs(4), "{lost:?} {taken:?}");
     one.await.expect("it gave up");
     let lease = place.get(LEASE).await.unwrap_or_default();
-    assert_eq!((&lease["spec"]["holderIdentity"], &lease["spec"]["leaseTransitions"]), (&json!("other"), &json!(1)));
+    assert_eq!(
+        (&lease["spec"]["holderIdentity"], &lease["spec"]["leaseTransitions"]),
+        (&json!("other"), &json!(1))
+    );
     stop.cancel();
     other.await.expect("it was told to stop");
 }
@@ -93,6 +96,11 @@ async fn nothing_is_written_without_a_warrant_not_even_what_is_under_way() {
     assert!(matches!(rest.create(&maps, &map("c")).await, Err(Error::Unwarranted { .. })));
     assert_eq!(begun.elapsed().as_secs(), 10);
     let there: Value = place.get("/api/v1/namespaces/default/configmaps").await.unwrap_or_default();
-    let names: Vec<&str> = there["items"].as_array().into_iter().flatten().filter_map(|one| one["metadata"]["name"].as_str()).collect();
+    let names: Vec<&str> = there["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["metadata"]["name"].as_str())
+        .collect();
     assert_eq!(names, ["b"]);
 }

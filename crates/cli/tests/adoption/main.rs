@@ -1,0 +1,84 @@
+//! A control plane as Karmada leaves it, on real Kubernetes: Longshore's controllers take over and write nothing to the
+//! member, move nothing, and then go on. Skipped where nobody built Kubernetes.
+
+mod left;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use checks::bed::{Bed, Plane, Programs, until};
+use checks::client::Door;
+use http::Method;
+use left::{Left, NAMESPACE, TEMPLATE};
+use serde_json::{Value, json};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long controllers that wanted to write something would need for it, and more.
+const QUIET: Duration = Duration::from_secs(15);
+/// Who the controllers are in the member.
+const ACCOUNT: &str = "system:serviceaccount:karmada-cluster:karmada-member1";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_written_to_members_when_controllers_take_over() {
+    let Some(programs) = Programs::find() else { return };
+    let bed = Bed::start(&programs, 1).await.expect("the bed starts");
+    define(&bed.control.door()).await;
+    let mut plane = Plane::without_controllers(bed, Path::new(BINARY));
+    plane.join_without_waiting().expect("it joins");
+    let left = Left::write(&plane.bed).await;
+    let before = left.state(&plane.bed).await;
+    plane.run_replicas(1, &[]).await.expect("the controllers start");
+    plane.until_ready().await.expect("the member is ready");
+    tokio::time::sleep(QUIET).await;
+    let after = left.state(&plane.bed).await;
+    let differ = before.iter().zip(&after).filter(|(before, after)| before != after);
+    let differ: Vec<String> =
+        differ.map(|(before, after)| format!("{before:#}\nbecame\n{after:#}")).collect();
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+    assert_eq!(writes(&plane), Vec::<Value>::new(), "{}", plane.last_words());
+    it_goes_on(&plane).await;
+    plane.bed.shut_down().await;
+}
+
+/// Makes our kinds known, from what `longshore crds` prints.
+async fn define(control: &Door) {
+    let printed = Command::new(BINARY).arg("crds").output().expect("it starts");
+    assert!(printed.status.success());
+    let text = String::from_utf8(printed.stdout).expect("it is text");
+    let definitions: Vec<&str> = text.split("---\n").filter(|part| !part.trim().is_empty()).collect();
+    assert!(definitions.len() > 10, "{}", definitions.len());
+    for definition in definitions {
+        let definition: Value = serde_saphyr::from_str(definition).expect("YAML");
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let (status, answer) = control.request(Method::POST, path, definition.to_string()).await;
+        assert!(status.is_success(), "{answer}");
+    }
+    until("that Works are served", PATIENCE, async || {
+        let path = "/apis/work.karmada.io/v1alpha1/works";
+        control.request(Method::GET, path, "").await.0.is_success()
+    })
+    .await
+    .expect("definitions are established");
+}
+
+/// What our account wrote in the member.
+fn writes(plane: &Plane) -> Vec<Value> {
+    let all = plane.bed.members[0].audit();
+    let ours = all.into_iter().filter(|event| event["user"]["username"] == ACCOUNT);
+    ours.map(|event| json!([event["verb"], event["objectRef"]])).collect()
+}
+
+/// A change of the template arrives as ever.
+async fn it_goes_on(plane: &Plane) {
+    let patch = json!({ "spec": { "replicas": 3 } }).to_string();
+    let (status, answer) = plane.bed.control.door().request(Method::PATCH, TEMPLATE, patch).await;
+    assert!(status.is_success(), "{answer}");
+    let member = plane.bed.members[0].door();
+    let arrives = until("that the change arrives", PATIENCE, async || {
+        member.request(Method::GET, TEMPLATE, "").await.1["spec"]["replicas"] == 3
+    });
+    arrives.await.unwrap_or_else(|error| panic!("{error} in {NAMESPACE}: {}", plane.last_words()));
+    assert!(!writes(plane).is_empty(), "our account is the one that writes");
+}
