@@ -87,6 +87,15 @@ fn c6_what_others_write_stays_and_looking_twice_writes_nothing() {
 }
 
 #[test]
+fn c7_a_binding_that_karmada_made_stays_as_it_is() {
+    let template = template("networking.k8s.io/v1", "web");
+    let mut made = bound(&template, json!({}), None);
+    made.metadata.annotations.clear();
+    let later = Template { resource_version: "8".into(), ..template };
+    assert_eq!(bound(&later, json!({}), Some(&made)).spec, made.spec);
+}
+
+#[test]
 fn c5_two_kinds_of_one_name_do_not_share_a_binding() {
     let first = bound(&template("networking.k8s.io/v1", "web"), json!({}), None);
     let check = |other: &Template, expected: Option<&str>| {

@@ -100,9 +100,11 @@ impl<'w> Wanted<'w> {
 }
 
 /// Status and bookkeeping change a template's resource version too, and that is no news for members: the
-/// reference moves only when the user's part does, so looking twice writes nothing (C6).
+/// reference moves only when the user's part does, so looking twice writes nothing (C6). A binding without a pin was
+/// kept up to date by Karmada, and is not scheduled anew because we came (C7).
 fn reference(template: &Template, bound: Option<&Bound<'_>>) -> Option<ObjectReference> {
-    let same = |bound: &Bound<'_>| bound.is_of(template) && bound.binding.spec.resource.uid == template.uid;
+    let is_current = |bound: &Bound<'_>| bound.pin.is_none() || bound.is_of(template);
+    let same = |bound: &Bound<'_>| is_current(bound) && bound.binding.spec.resource.uid == template.uid;
     (!bound.is_some_and(same)).then(|| reference_now(template))
 }
 
