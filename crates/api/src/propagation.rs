@@ -127,6 +127,11 @@ pub enum PriorityClassSource {
     KubePriorityClass,
 }
 
+/// Condition of a policy: everything it claims follows it as it is now.
+pub const IN_EFFECT: &str = "InEffect";
+/// Condition of a policy: what it claims is written to members.
+pub const DISPATCHING: &str = "Dispatching";
+
 /// What became of a propagation policy; Longshore's addition.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

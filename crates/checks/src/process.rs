@@ -1,6 +1,8 @@
 //! The real binary as a child process, on a port of its own, killed when it is dropped.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Lines, Read as _, Seek as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,6 +19,7 @@ pub struct Longshore {
     /// How long it took until it said that it is up.
     pub started_in: Duration,
     said: Vec<String>,
+    stderr: File,
 }
 
 /// The last line of the welcome.
@@ -49,6 +52,11 @@ impl Longshore {
         Self::start_as(&mut command, arguments)
     }
 
+    /// The same, logging everything there is to log.
+    pub fn start_loud(binary: &Path, arguments: &[&str]) -> Result<Self, Failed> {
+        Self::start_as(Command::new(binary).env("LONGSHORE_LOG", "trace"), arguments)
+    }
+
     fn start_as(command: &mut Command, arguments: &[&str]) -> Result<Self, Failed> {
         let begun = Instant::now();
         let stderr = tempfile::tempfile().expect("there is room for a temporary file");
@@ -73,12 +81,19 @@ impl Longshore {
         }
         let kubeconfig = said.iter().find_map(|line| line.trim().strip_prefix("export KUBECONFIG="));
         let kubeconfig = PathBuf::from(kubeconfig.expect("`up` prints where the kubeconfig is"));
-        Ok(Self { child, _stdout: lines, address, kubeconfig, started_in, said })
+        Ok(Self { child, _stdout: lines, address, kubeconfig, started_in, said, stderr })
     }
 
     /// What it printed when it was up, line by line.
     pub fn said(&self) -> &[String] {
         &self.said
+    }
+
+    /// What it logged so far.
+    pub fn logged(&self) -> String {
+        let mut bytes = vec![0; self.stderr.metadata().map_or(0, |file| file.len()) as usize];
+        self.stderr.read_exact_at(&mut bytes, 0).expect("what was written can be read");
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// The process id.
@@ -160,7 +175,7 @@ impl Drop for Longshore {
     }
 }
 
-fn failure(mut child: Child, mut file: std::fs::File) -> Failed {
+fn failure(mut child: Child, mut file: File) -> Failed {
     let code = child.wait().expect("the child can be waited for").code();
     let mut stderr = String::new();
     file.rewind().and_then(|()| file.read_to_string(&mut stderr)).expect("what was written can be read");

@@ -1,16 +1,21 @@
 //! `longshore apply PLAN`: makes the changes of a saved plan, if they still do exactly what it says.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
+use controllers::rest::Error;
 use decide::template::digest;
 use plane::outlook::APPROVED;
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
-use crate::plan::{Planned, Request, Saved, Verb, merged, planned};
+use crate::plan::{Planned, Request, Saved, Verb, brings, merged, planned, state};
 use crate::{Hint, output};
 
+/// How long to wait for a kind that was just made, and how often.
+const WAIT: Duration = Duration::from_millis(100);
+const WAITS_MAX: usize = 100;
 /// How many differences are told.
 const LINES_MAX: usize = 20;
 
@@ -38,7 +43,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let requests = approved(requests.into_iter().map(|(request, _)| request).collect(), &now)?;
     let mut done = Vec::new();
     for request in &requests {
-        request.send(&control.rest, false).await.with_context(|| match done.is_empty() {
+        send(&control, request, &requests).await.with_context(|| match done.is_empty() {
             true => format!("apply {}; nothing was changed", request.object),
             false => format!("apply {}, after {}", request.object, done.join(", ")),
         })?;
@@ -46,6 +51,19 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         done.push(request.object.clone());
     }
     output::print(&format!("{}\n", now.plan.totals))
+}
+
+/// Sends a change; a kind that one of the others has just made may take a moment until it is served.
+async fn send(control: &Control, request: &Request, all: &[Request]) -> Result<(), Error> {
+    let mut sent = request.send(&control.rest, false).await;
+    for _ in 0..WAITS_MAX {
+        if !matches!(sent, Err(Error::NotFound { .. })) || !all.iter().any(|other| brings(other, request)) {
+            break;
+        }
+        tokio::time::sleep(WAIT).await;
+        sent = request.send(&control.rest, false).await;
+    }
+    sent.map(drop)
 }
 
 /// The requests, naming the plan that was seen where they go beyond a budget.
@@ -79,7 +97,7 @@ async fn unchanged(control: &Control, saved: &Saved) -> Result<Vec<(Request, Opt
             (None, "") => {}
             (Some(_), "") => moved.push(format!("{}: it was not there then, and is now", request.object)),
             (None, _) => moved.push(format!("{}: it was there then, and is not now", request.object)),
-            (Some(live), before) if digest(live) != before => {
+            (Some(live), before) if state(live) != before => {
                 moved.push(format!("{}: somebody changed it since", request.object));
             }
             (Some(_), _) => {}

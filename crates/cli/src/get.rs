@@ -17,6 +17,8 @@ use crate::{Hint, members};
 mod asked;
 mod shown;
 
+pub use shown::hide;
+
 /// Arguments of `longshore get`.
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -6,6 +6,7 @@ use controllers::rest::{Collection, Rest};
 use decide::TemplateKey;
 use futures::future::join_all;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::Hint;
 
@@ -73,6 +74,31 @@ struct Resource {
     short_names: Vec<String>,
 }
 
+/// What a CustomResourceDefinition says about its kind.
+#[derive(Deserialize)]
+struct Definition {
+    group: String,
+    scope: String,
+    names: Names,
+    versions: Vec<Served>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Names {
+    kind: String,
+    plural: String,
+    singular: Option<String>,
+    #[serde(default)]
+    short_names: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Served {
+    name: String,
+    served: bool,
+}
+
 impl Kind {
     /// API group, empty for the core group.
     pub fn group(&self) -> &str {
@@ -125,6 +151,26 @@ impl Kinds {
             }));
         }
         Ok(Self(kinds))
+    }
+
+    /// Adds the kinds that definitions among these manifests bring along and the server does not have yet.
+    pub fn add_defined(&mut self, manifests: &[Value]) {
+        let is_definition = |manifest: &&Value| manifest["kind"] == "CustomResourceDefinition";
+        for spec in manifests.iter().filter(is_definition).map(|manifest| &manifest["spec"]) {
+            let Ok(definition) = Definition::deserialize(spec) else { continue };
+            let Some(version) = definition.versions.iter().find(|version| version.served) else { continue };
+            let kind = Kind {
+                api_version: format!("{}/{}", definition.group, version.name),
+                plural: definition.names.plural,
+                namespaced: definition.scope == "Namespaced",
+                singular: definition.names.singular.unwrap_or_else(|| definition.names.kind.to_lowercase()),
+                short_names: definition.names.short_names,
+                kind: definition.names.kind,
+            };
+            if !self.0.iter().any(|known| known.group() == kind.group() && known.kind == kind.kind) {
+                self.0.push(kind);
+            }
+        }
     }
 
     /// The kind of a name: singular, plural, short, or the kind itself, with or without `.group`.
@@ -259,6 +305,22 @@ mod tests {
         check("events.events.k8s.io", "events.k8s.io/v1 Event");
         check("deploy.example.com", "the server doesn't have a resource type \"deploy.example.com\"");
         check("", "the server doesn't have a resource type \"\"");
+    }
+
+    #[test]
+    fn definitions_bring_their_kinds_along() {
+        let definition = serde_json::json!({
+            "kind": "CustomResourceDefinition",
+            "spec": {
+                "group": "example.com", "scope": "Namespaced", "names": { "kind": "Shop", "plural": "shops" },
+                "versions": [{ "name": "v1alpha1", "served": false }, { "name": "v1", "served": true }],
+            },
+        });
+        let mut kinds = kinds();
+        kinds.add_defined(&[definition.clone(), definition, serde_json::json!({ "kind": "ConfigMap" })]);
+        let found = kinds.named("Shop.example.com").map(|kind| (kind.api_version.as_str(), kind.namespaced));
+        assert_eq!(found.ok(), Some(("example.com/v1", true)));
+        assert_eq!(kinds.0.iter().filter(|kind| kind.kind == "Shop").count(), 1);
     }
 
     #[test]

@@ -25,8 +25,8 @@ mod request;
 mod saved;
 mod shown;
 
-pub use rehearsal::{Beyond, Rehearsed, rehearse};
-pub use request::{Request, Verb, merged};
+pub use rehearsal::{Beyond, Rehearsed, brings, rehearse};
+pub use request::{Request, Verb, merged, state};
 pub use saved::Saved;
 
 /// The exit code of a plan that would change something.
@@ -102,7 +102,8 @@ async fn requests(arguments: &Arguments, control: &Control) -> Result<Vec<(Reque
         [] => Vec::new(),
         files => manifests::read(files, arguments.recursive)?,
     };
-    let kinds = Kinds::of(&control.rest).await?;
+    let mut kinds = Kinds::of(&control.rest).await?;
+    kinds.add_defined(&manifests);
     let mut requests = Vec::new();
     for manifest in &manifests {
         requests.push(Request::apply(&control.rest, &kinds, &control.namespace, manifest).await?);

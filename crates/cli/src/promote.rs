@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
 use api::{labels, names};
 use controllers::rest::{Collection, Error};
-use controllers::snapshot::{hide_values, is_secret};
+use controllers::snapshot::is_secret;
 use decide::why::why;
 use decide::works::prune;
 use decide::world::{Answers, Change};
@@ -13,6 +13,7 @@ use decide::{PolicyKey, World};
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
+use crate::get::hide;
 use crate::kinds::{Kinds, Target};
 use crate::output::{self, Format};
 use crate::{Hint, members};
@@ -154,7 +155,7 @@ fn is_kept(world: &World, target: &Target, template: &Value, policy: &Value) -> 
 
 fn shown(mut template: Value, policy: &Value) -> Result<()> {
     if is_secret(&template) {
-        hide_values(&mut template);
+        hide(&mut template);
     }
     Format::Yaml.print(policy)?;
     output::print("---\n")?;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use api::propagation::TemplateCounts;
 use api::{PolicyStatus, PropagationPolicy, kinds};
 use decide::claim::claim_on;
-use decide::policy_status::standing;
+use decide::conditions::set;
+use decide::policy_status::{self, standing};
 use decide::{PolicyKey, Template, TemplateKey, World};
 
 use crate::ctx::Ctx;
@@ -125,11 +126,12 @@ pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Next, Error> {
     let found = ctx.control.get::<PropagationPolicy>(&path).await?;
     // A namesake that the view does not know yet is counted when it does.
     let Some(found) = found.filter(|found| found.metadata.uid == policy.uid) else { return Ok(Next::Wait) };
-    let status = PolicyStatus {
-        observed_generation: policy.generation,
-        templates: Some(templates),
-        conditions: found.status.conditions.clone(),
-    };
+    let mut conditions = found.status.conditions.clone();
+    for condition in policy_status::conditions(&policy, &templates, &ctx.view.world().gates) {
+        set(&mut conditions, condition, (ctx.now)());
+    }
+    let status =
+        PolicyStatus { observed_generation: policy.generation, templates: Some(templates), conditions };
     if status != found.status {
         let version = &found.metadata.resource_version;
         ctx.control.write_status(&path, version, &found.status, &status).await?;

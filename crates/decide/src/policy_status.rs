@@ -1,10 +1,12 @@
 //! How do the templates of a policy fare? The counts of its status, from the records on templates and
-//! bindings: what one template adds, and the sum. Walks only what the policy claims.
+//! bindings: what one template adds, the sum, and what that means in words. Walks only what the policy claims.
 
-use api::Binding;
-use api::propagation::TemplateCounts;
+use api::propagation::{DISPATCHING, IN_EFFECT, TemplateCounts};
 use api::records::Pin;
+use api::{Binding, Condition, ConditionStatus};
 
+use crate::conditions::condition;
+use crate::gates::Gates;
 use crate::policy::Policy;
 use crate::template::Template;
 use crate::world::World;
@@ -42,5 +44,93 @@ pub fn standing(template: &Template, binding: Option<&Binding>, policy: &Policy)
         suspended: suspended.into(),
         preempted_from: taken.into(),
         preempted_by: 0,
+    }
+}
+
+/// What the counts mean, for whoever describes the policy; without times.
+pub fn conditions(policy: &Policy, counts: &TemplateCounts, gates: &Gates) -> [Condition; 2] {
+    [in_effect(policy, counts, gates), dispatching(counts)]
+}
+
+fn in_effect(policy: &Policy, counts: &TemplateCounts, gates: &Gates) -> Condition {
+    let TemplateCounts { claimed, pending_activation: pending, .. } = *counts;
+    let generation = policy.generation;
+    let (status, reason, message) = match (claimed, pending) {
+        (0, _) => (ConditionStatus::True, "NothingClaimed", "It claims no template.".to_owned()),
+        (_, 0) => {
+            let message =
+                format!("All templates that it claims, {claimed}, follow its generation {generation}.");
+            (ConditionStatus::True, "EverythingFollows", message)
+        }
+        _ => {
+            let (reason, why) = match (policy.spec.is_lazy(), gates.static_policy) {
+                (true, _) => ("Lazy", "until they change, because it is lazy"),
+                (false, true) => ("StaticPolicy", "until they change, because policies are static"),
+                (false, false) => ("Pending", "for now"),
+            };
+            let message =
+                format!("{pending} of {claimed} templates do not follow its generation {generation} {why}.");
+            (ConditionStatus::False, reason, message)
+        }
+    };
+    condition(IN_EFFECT, status, reason, &message)
+}
+
+/// As of a Work, so that one word means one thing.
+fn dispatching(counts: &TemplateCounts) -> Condition {
+    let TemplateCounts { claimed, suspended, .. } = *counts;
+    match suspended {
+        0 => condition(
+            DISPATCHING,
+            ConditionStatus::True,
+            "Dispatching",
+            "What it claims is written to members.",
+        ),
+        _ => {
+            let message =
+                format!("{suspended} of {claimed} templates are held back, everywhere or in some clusters.");
+            condition(DISPATCHING, ConditionStatus::False, "SuspendDispatching", &message)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::PropagationPolicy;
+
+    use super::*;
+
+    #[test]
+    fn what_the_counts_mean() {
+        let check = |lazy: bool, fixed: bool, counts: [i32; 3], expected: [&str; 2]| {
+            let spec = serde_json::json!({ "activationPreference": lazy.then_some("Lazy") });
+            let object = serde_json::json!({ "metadata": { "generation": 3 }, "spec": spec });
+            let object: PropagationPolicy = serde_json::from_value(object).expect("a policy");
+            let policy = Policy::from(&object);
+            let [claimed, pending_activation, suspended] = counts;
+            let counts =
+                TemplateCounts { claimed, pending_activation, suspended, ..TemplateCounts::default() };
+            let gates = Gates { static_policy: fixed, ..Gates::default() };
+            let said = conditions(&policy, &counts, &gates)
+                .map(|one| format!("{:?} {}: {}", one.status, one.reason, one.message));
+            assert_eq!(said, expected);
+        };
+        let goes = "True Dispatching: What it claims is written to members.";
+        check(true, false, [0, 0, 0], ["True NothingClaimed: It claims no template.", goes]);
+        let follow = "True EverythingFollows: All templates that it claims, 2, follow its generation 3.";
+        let held =
+            "False SuspendDispatching: 1 of 2 templates are held back, everywhere or in some clusters.";
+        check(false, true, [2, 0, 1], [follow, held]);
+        let lazy = "False Lazy: 1 of 2 templates do not follow its generation 3 until they change, because it is lazy.";
+        check(true, true, [2, 1, 0], [lazy, goes]);
+        let fixed = "False StaticPolicy: 1 of 2 templates do not follow its generation 3 until they change, \
+                     because policies are static.";
+        check(false, true, [2, 1, 0], [fixed, goes]);
+        check(
+            false,
+            false,
+            [2, 1, 0],
+            ["False Pending: 1 of 2 templates do not follow its generation 3 for now.", goes],
+        );
     }
 }

@@ -63,8 +63,9 @@ impl Outlook {
         object: &Value,
         now: Timestamp,
     ) -> Result<Vec<String>, ApiError> {
+        check_numbers(attributes, object)?;
         let Some(change) = change(attributes, object, now) else { return Ok(Vec::new()) };
-        let Some(world) = self.world(now) else { return Ok(Vec::new()) };
+        let Some(world) = self.world(now) else { return self.unseen(attributes, object) };
         let planned = match plan(&world, std::slice::from_ref(&change), Answers::BRAIN) {
             Ok(planned) => planned,
             Err(error) => return Ok(vec![format!("What it would do cannot be told: {error}.")]),
@@ -76,6 +77,18 @@ impl Outlook {
         Ok(warnings(&after, &key(object), &planned, Answers::BRAIN))
     }
 
+    /// Before everything is known nobody can say what a change does; where that matters it has to wait.
+    fn unseen(&self, attributes: &Attributes<'_>, object: &Value) -> Result<Vec<String>, ApiError> {
+        let limits = [(MAX_MOVED, self.budget.moved), (MAX_DELETED, self.budget.deleted)];
+        match limits.into_iter().any(|(mark, usual)| allowed(attributes, object, mark, usual).is_some()) {
+            true => Err(ApiError::unavailable(
+                "the control plane has just started and does not know yet whether this change keeps to its \
+                 budget; try again in a moment",
+            )),
+            false => Ok(Vec::new()),
+        }
+    }
+
     /// Refuses what goes beyond the budget, unless it is the very plan that was seen. What was allowed before the
     /// change counts as well: who takes the limit away is bound by it one more time.
     fn check_budget(
@@ -84,11 +97,7 @@ impl Outlook {
         object: &Value,
         planned: &Plan,
     ) -> Result<(), ApiError> {
-        let policies = || [Some(object), attributes.old].into_iter().flatten();
-        let allowed = |mark: &str, usual: Option<usize>| {
-            let named = policies().filter_map(|policy| annotation(policy, mark)?.parse().ok());
-            named.min().or(usual)
-        };
+        let allowed = |mark: &str, usual: Option<usize>| allowed(attributes, object, mark, usual);
         let totals = &planned.totals;
         let limits = [
             (totals.moved, allowed(MAX_MOVED, self.budget.moved), "move", "templates", MAX_MOVED),
@@ -115,10 +124,42 @@ impl Outlook {
     }
 }
 
+/// How much is allowed, by the policy as it was or as it will be, or else in general.
+fn allowed(attributes: &Attributes<'_>, object: &Value, mark: &str, usual: Option<usize>) -> Option<usize> {
+    let policies = [Some(object), attributes.old].into_iter().flatten();
+    policies.filter_map(|policy| annotation(policy, mark)?.parse().ok()).min().or(usual)
+}
+
+/// A limit that nobody can read would be none, so it is not taken.
+fn check_numbers(attributes: &Attributes<'_>, object: &Value) -> Result<(), ApiError> {
+    if !is_policy(attributes) || attributes.operation == Operation::Delete {
+        return Ok(());
+    }
+    for mark in [MAX_MOVED, MAX_DELETED] {
+        let Some(text) = annotation(object, mark).filter(|text| text.parse::<usize>().is_err()) else {
+            continue;
+        };
+        // What is there already was taken by somebody else, and must not keep others from their work.
+        if attributes.old.and_then(|old| annotation(old, mark)) != Some(text) {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            let subject = Subject { group: attributes.group, resource: attributes.resource, name };
+            return Err(ApiError::forbidden(
+                subject,
+                format!("{mark} is {text:?}; it has to be a number, such as 10"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is_policy(attributes: &Attributes<'_>) -> bool {
+    let is_kind = matches!(attributes.kind, "PropagationPolicy" | "ClusterPropagationPolicy");
+    is_kind && attributes.group == api::kinds::POLICY_GROUP
+}
+
 /// The change of a policy, as it will be once it is written; none if it is about something else, or says nothing new.
 fn change(attributes: &Attributes<'_>, object: &Value, now: Timestamp) -> Option<Change> {
-    let is_policy = matches!(attributes.kind, "PropagationPolicy" | "ClusterPropagationPolicy");
-    if !is_policy || attributes.group != api::kinds::POLICY_GROUP {
+    if !is_policy(attributes) {
         return None;
     }
     if attributes.operation == Operation::Delete {

@@ -129,3 +129,32 @@ fn a_budget_of_the_control_plane_counts_where_the_policy_has_none() {
     let (before, after) = (policy("m1", generous.clone()), policy("m2", generous));
     assert!(change(&outlook, &before, &after).is_ok(), "the policy allows it");
 }
+
+#[test]
+fn a_budget_counts_from_the_first_moment() {
+    let limit = json!({ "longshore.io/max-deleted": "1" });
+    let (before, after) = (policy("m1", limit.clone()), policy("m2", limit));
+    let outlook = Outlook::default();
+    outlook.see(at_rest(&before));
+    let refusal = change(&outlook, &before, &after).expect_err("nobody knows what it does");
+    assert!(refusal.contains("try again in a moment"), "{refusal}");
+}
+
+#[test]
+fn a_budget_is_a_number() {
+    let outlook = Outlook::default();
+    let before = policy("m1", json!({}));
+    let check = |text: &str, expected: Result<Vec<String>, String>| {
+        let limit = json!({ "longshore.io/max-moved": text });
+        assert_eq!(change(&outlook, &before, &policy("m1", limit)), expected, "{text}");
+    };
+    check("10", Ok(vec![]));
+    check(
+        "ten",
+        Err("propagationpolicies.policy.karmada.io \"p\" is forbidden: longshore.io/max-moved is \"ten\"; \
+             it has to be a number, such as 10"
+            .to_owned()),
+    );
+    let old = policy("m1", json!({ "longshore.io/max-moved": "ten" }));
+    assert_eq!(change(&outlook, &old, &old), Ok(vec![]), "what is there does not keep anybody from work");
+}

@@ -40,10 +40,7 @@ impl Engine {
                 Err(error)
                     if error.reason == "AlreadyExists" && generated && attempt < GENERATED_NAMES_MAX => {}
                 Err(error) => return Err(error),
-                Ok(bytes) => {
-                    self.noticed(&call.resource, None, Some(&object));
-                    return Ok(Answer::stored(StatusCode::CREATED, bytes).with_warnings(warnings));
-                }
+                Ok(bytes) => return Ok(Answer::stored(StatusCode::CREATED, bytes).with_warnings(warnings)),
             }
         }
         unreachable!("the loop above ends by itself")
@@ -64,7 +61,10 @@ impl Engine {
         let write =
             Write { table: call.resource.table.clone(), key: key.into(), expect: Expect::Absent, change };
         match self.store.write(write).await {
-            Ok(revision) => Ok(payload.at(revision)),
+            Ok(revision) => {
+                self.noticed(&call.resource, None, Some(object));
+                Ok(payload.at(revision))
+            }
             Err(WriteError::Conflict { .. }) => Err(exists()),
             Err(error) => Err(store_error(error)),
         }

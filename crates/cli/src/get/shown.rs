@@ -67,7 +67,8 @@ pub fn items(cluster: &str, answer: &Answer) -> Vec<Value> {
     marked.collect()
 }
 
-fn hide(secret: &mut Value) {
+/// Takes the values out of a Secret.
+pub fn hide(secret: &mut Value) {
     for field in ["data", "stringData"] {
         let values = secret.get_mut(field).and_then(Value::as_object_mut);
         values.into_iter().flatten().for_each(|(_, value)| *value = json!("<hidden>"));

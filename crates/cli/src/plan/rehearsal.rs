@@ -77,14 +77,28 @@ pub async fn rehearse(rest: &Rest, requests: &[(Request, Option<Value>)]) -> Res
     Ok(rehearsed)
 }
 
-/// Who may only read is not refused a plan; and what needs a namespace from the same files comes after it.
+/// Who may only read is not refused a plan; and what needs a namespace or a kind from the same files comes after it.
 fn may_be_made_up(error: &Error, request: &Request, requests: &[(Request, Option<Value>)]) -> bool {
     match error {
         Error::Refused { code: 403, .. } => true,
         Error::Refused { message, .. } => message.contains("does not support dry run"),
-        Error::NotFound { .. } => requests.iter().any(|(other, _)| {
-            other.verb == Verb::Create && other.kind == "Namespace" && other.name == request.namespace
-        }),
+        Error::NotFound { .. } => {
+            let news = requests.iter().map(|(other, _)| other).filter(|other| other.verb == Verb::Create);
+            news.into_iter().any(|other| brings(other, request))
+        }
+        _ => false,
+    }
+}
+
+/// True if one makes the namespace or the kind that the other needs.
+pub fn brings(other: &Request, request: &Request) -> bool {
+    let group = request.api_version.split_once('/').map_or("", |(group, _)| group);
+    match other.kind.as_str() {
+        "Namespace" => other.name == request.namespace,
+        "CustomResourceDefinition" => {
+            let spec = &other.body["spec"];
+            spec["group"] == group && spec["names"]["kind"] == request.kind.as_str()
+        }
         _ => false,
     }
 }

@@ -3,6 +3,7 @@
 
 use anyhow::{Context as _, Result};
 use controllers::rest::{Collection, Error, Rest};
+use controllers::snapshot::is_secret;
 use decide::template::digest;
 use http::Method;
 use serde::{Deserialize, Serialize};
@@ -51,7 +52,7 @@ pub struct Request {
     /// The manifest, or the patch.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub body: Value,
-    /// Digest of the user's part of the object before; empty if it is new.
+    /// The state of the object before; empty if it is new.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub before: String,
 }
@@ -98,7 +99,7 @@ impl Request {
             name: name.to_owned(),
             collection: collection.to_string(),
             body,
-            before: live.as_ref().map(digest).unwrap_or_default(),
+            before: live.as_ref().map(state).unwrap_or_default(),
         };
         Ok((request, live))
     }
@@ -116,7 +117,7 @@ impl Request {
             name: target.name.clone(),
             collection: collection.to_string(),
             body: Value::Null,
-            before: live.as_ref().map(digest).unwrap_or_default(),
+            before: live.as_ref().map(state).unwrap_or_default(),
         };
         Ok((request, live))
     }
@@ -161,6 +162,15 @@ impl Request {
 
     fn path(&self) -> String {
         format!("{}/{}", self.collection, self.name)
+    }
+}
+
+/// What is the same as long as nobody changes the user's part of an object. A digest of a Secret could be guessed
+/// at, so for those it is the version instead.
+pub fn state(object: &Value) -> String {
+    match is_secret(object) {
+        true => format!("version {}", object["metadata"]["resourceVersion"].as_str().unwrap_or_default()),
+        false => digest(object),
     }
 }
 

@@ -8,6 +8,7 @@ mod promote;
 mod reconcile;
 mod rollout;
 mod screen;
+mod secrets;
 mod shell;
 mod suspend;
 mod terminal;

@@ -257,3 +257,47 @@ fn what_a_policy_does_to_others_is_noted() {
         serde_json::from_str(&terminal.run("plan -f second.yaml -o json").stdout).expect("JSON");
     assert_eq!(document["notes"].as_array().map(Vec::len), Some(1));
 }
+
+#[test]
+fn a_kind_is_planned_together_with_its_objects() {
+    let terminal = Terminal::open(1, &[]);
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "shops.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": { "kind": "Shop", "plural": "shops" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
+            }],
+        },
+    });
+    let shop = json!({
+        "apiVersion": "example.com/v1", "kind": "Shop", "metadata": { "name": "corner" }, "spec": { "open": true },
+    });
+    let mut shops = policy("shops", &["member1"]);
+    shops["spec"]["resourceSelectors"] = json!([{ "apiVersion": "example.com/v1", "kind": "Shop" }]);
+    let mut kinds = json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterPropagationPolicy",
+        "metadata": { "name": "kinds" }, "spec": shops["spec"],
+    });
+    kinds["spec"]["resourceSelectors"] = json!([{ "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "name": "shops.example.com" }]);
+    file(&terminal, "shop.yaml", &[kinds, shops, definition, shop]);
+    let said = terminal.run("plan -f shop.yaml");
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(said.stdout.contains("CustomResourceDefinition shops.example.com"), "{}", said.stdout);
+    assert!(
+        said.stdout.contains("Shop default/corner\n    = claimed by PropagationPolicy default/shops"),
+        "{}",
+        said.stdout
+    );
+    assert!(said.stderr.starts_with("note: the server cannot try these changes"), "{}", said.stderr);
+    assert!(said.stderr.contains("shop.example.com/corner: "), "{}", said.stderr);
+    assert!(
+        terminal.run("get shops").stderr.contains("doesn't have a resource type"),
+        "a plan defines no kind"
+    );
+    assert_eq!(terminal.run("plan -f shop.yaml --save shop.plan").code, Some(2));
+    assert!(terminal.ok("apply shop.plan").contains("shop.example.com/corner created\n"));
+    terminal.until("get shops", |said| said.stdout.contains("member1"));
+}

@@ -26,13 +26,26 @@ pub struct Said {
 impl Terminal {
     /// A control plane with so many members, all of them ready.
     pub fn open(members: u8, more: &[&str]) -> Self {
+        Self::open_with(Longshore::start, members, more)
+    }
+
+    /// The same, and it logs everything there is to log.
+    pub fn open_loud(members: u8) -> Self {
+        Self::open_with(Longshore::start_loud, members, &[])
+    }
+
+    fn open_with(
+        start: fn(&Path, &[&str]) -> Result<Longshore, checks::process::Failed>,
+        members: u8,
+        more: &[&str],
+    ) -> Self {
         let home = tempfile::tempdir().expect("there is room for a temporary directory");
         let data = home.path().join(".local/share/longshore");
         let members = format!("--members={members}");
         let data = data.to_str().expect("temporary paths are readable");
         let arguments: Vec<&str> =
             ["--port=0", "--data-dir", data, &members].into_iter().chain(more.iter().copied()).collect();
-        let server = Longshore::start(Path::new(BINARY), &arguments).expect("it starts");
+        let server = start(Path::new(BINARY), &arguments).expect("it starts");
         let terminal = Self { home, server };
         terminal.until("status", |said| !said.stdout.contains("Unknown") && !said.stdout.contains("False"));
         terminal

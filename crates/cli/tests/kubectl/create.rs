@@ -172,4 +172,10 @@ fn dry_run_writes_nothing() {
     let drafted = kubectl.ok("create deployment a --image=nginx --dry-run=server -o json").json();
     assert_eq!(drafted["spec"]["revisionHistoryLimit"], 10, "defaults are filled in");
     kubectl.fails("get deployment a").complains("not found");
+    let definition = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
+                      metadata: {name: dryruns.example.com}, spec: {group: example.com, scope: Namespaced, \
+                      names: {kind: DryRun, plural: dryruns}, versions: [{name: v1, served: true, storage: true, \
+                      schema: {openAPIV3Schema: {type: object}}}]}}";
+    kubectl.ok_with("create --dry-run=server -f -", definition);
+    kubectl.fails("get dryruns").complains("the server doesn't have a resource type \"dryruns\"");
 }

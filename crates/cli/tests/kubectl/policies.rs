@@ -22,3 +22,95 @@ fn bindings_show_the_policy_and_the_generation_in_effect() {
     let titles: Vec<&str> = policies.lines().next().unwrap_or_default().split_whitespace().collect();
     assert_eq!(titles, ["NAME", "CONFLICT-RESOLUTION", "PRIORITY", "CLAIMED", "PENDING", "SUSPENDED", "AGE"]);
 }
+
+/// Types a command until everything of this is in what it prints.
+#[track_caller]
+fn until(kubectl: &Kubectl, line: &str, parts: &[&str]) -> String {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let printed = kubectl.ok(line).stdout;
+        let missing = parts.iter().find(|part| !words(&printed).contains(&words(part)));
+        let Some(missing) = missing else { return printed };
+        assert!(std::time::Instant::now() < deadline, "$ kubectl {line}\n{printed}\nwithout {missing:?}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+fn web(kind: &str, name: &str, spec: &str) -> String {
+    format!(
+        "{{apiVersion: policy.karmada.io/v1alpha1, kind: {kind}, metadata: {{name: {name}}}, spec: {{{spec}, \
+         resourceSelectors: [{{apiVersion: apps/v1, kind: Deployment}}]}}}}"
+    )
+}
+
+#[test]
+fn the_story_is_told_to_who_describes_it() {
+    let Some(kubectl) = Kubectl::with_members(env!("CARGO_BIN_EXE_longshore"), 2) else { return };
+    kubectl.ok("wait clusters --all --for=condition=Ready --timeout=60s");
+    let lazy = |clusters: &str| {
+        let spec = format!(
+            "activationPreference: Lazy, placement: {{clusterAffinity: {{clusterNames: [{clusters}]}}}}"
+        );
+        web("ClusterPropagationPolicy", "usual", &spec)
+    };
+    kubectl.ok_with("apply -f -", &lazy("member1"));
+    until(&kubectl, "describe cpp usual", &["Message: It claims no template.", "Reason: NothingClaimed"]);
+    kubectl.ok("create deployment nginx --image=nginx --replicas=2");
+    kubectl.ok("wait cpp/usual --for=jsonpath={.status.templates.upToDate}=1 --timeout=60s");
+
+    // A policy that waits says for what, and the binding which generation holds.
+    kubectl.ok_with("apply -f -", &lazy("member1, member2"));
+    until(
+        &kubectl,
+        "describe cpp usual",
+        &[
+            "Message: 1 of 1 templates do not follow its generation 2 until they change, because it is lazy.",
+            "Reason: Lazy Status: False Type: InEffect",
+            "Pending Activation: 1",
+        ],
+    );
+    until(&kubectl, "get cpp", &["usual Abort 0 1 1 0"]);
+    until(&kubectl, "get rb", &["SCHEDULED FULLYAPPLIED POLICY GENERATION AGE", "cpp/usual 1"]);
+
+    // Taken by another one, and held back: each of the three tells it.
+    let rival = "priority: 1, preemption: Always, suspension: {dispatching: true}, \
+                 placement: {clusterAffinity: {clusterNames: [member2]}}";
+    kubectl.ok_with("apply -f -", &web("PropagationPolicy", "rival", rival));
+    until(
+        &kubectl,
+        "describe deployment nginx",
+        &[
+            "propagationpolicy.karmada.io/name: rival",
+            "Normal ApplyPolicySucceed",
+            "Apply cluster policy(usual) succeed",
+            "Normal PreemptPolicySucceed",
+            "Propagation policy(default/rival) preempted cluster propagation policy(usual) successfully",
+            "Binding has been scheduled successfully. Result: {member2:2}",
+        ],
+    );
+    until(
+        &kubectl,
+        "describe pp rival",
+        &[
+            "Message: All templates that it claims, 1, follow its generation 1.",
+            "Reason: EverythingFollows Status: True Type: InEffect",
+            "Message: 1 of 1 templates are held back, everywhere or in some clusters.",
+            "Reason: SuspendDispatching Status: False Type: Dispatching",
+            "Preempted From: 1",
+        ],
+    );
+    until(
+        &kubectl,
+        "describe rb nginx-deployment",
+        &[
+            "longshore.io/policy: pp/rival",
+            "longshore.io/generation: 1",
+            "Suspension: Dispatching: true",
+            "Reason: Success Status: True Type: Scheduled",
+            "Normal ScheduleBindingSucceed",
+        ],
+    );
+    until(&kubectl, "get pp,cpp,rb", &["/rival Abort 1 1 0 1", "/usual Abort 0 0 0 0", "pp/rival 1"]);
+    until(&kubectl, "get cpp -o wide", &["PREEMPTED-BY", "Lazy Never 0 0 1"]);
+}
