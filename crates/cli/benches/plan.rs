@@ -48,12 +48,11 @@ async fn story(count: usize) {
     create(&door, OVERRIDES, &overriding("member1")).await;
     templates(&door, count).await;
     until("everything rests", || {
-        let (code, said, _) = longshore(home.path(), &server, &["status", "-o", "json"]);
-        let claimed = said
-            .lines()
-            .filter_map(|line| line.trim().strip_prefix("\"claimed\": ")?.trim_end_matches(',').parse().ok());
-        let rests = |_: &()| longshore(home.path(), &server, &["plan", "--restart"]).0 == Some(0);
-        code == Some(0) && claimed.sum::<usize>() == count && Some(()).filter(rests).is_some()
+        let said = longshore(home.path(), &server, &["status", "-o", "json"]).1;
+        let report: Value = serde_json::from_str(&said).unwrap_or_default();
+        let policies = report["policies"].as_array().into_iter().flatten();
+        let claimed: u64 = policies.filter_map(|policy| policy["claimed"].as_u64()).sum();
+        claimed == count as u64 && longshore(home.path(), &server, &["plan", "--restart"]).0 == Some(0)
     });
 
     plans(home.path(), &server, "plan that moves all", &policy("all", json!({}), "member2"));

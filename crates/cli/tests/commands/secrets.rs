@@ -12,6 +12,38 @@ use crate::terminal::{Terminal, policy, run};
 const VALUES: [&str; 4] =
     ["hunter-Zq7vXw-data", "hunter-Zq7vXw-string", "hunter-Zq7vXw-next", "hunter-Zq7vXw-broken"];
 
+/// Everything that says something about a Secret that is propagated.
+const LINES: [&str; 28] = [
+    "plan -f next.yaml",
+    "plan -f next.yaml --detailed",
+    "plan -f next.yaml -o json",
+    "plan -f next.yaml -o yaml",
+    "plan -f next.yaml --save next.plan",
+    "plan -f broken.yaml",
+    "plan -f op.yaml",
+    "plan -f move.yaml -o json --save move.plan",
+    "plan --delete secret/key -o yaml --save gone.plan",
+    "plan --restart -o json",
+    "why secret/key",
+    "why secret/key -C member2",
+    "why secret/key -o json",
+    "why secret/key -o yaml",
+    "status",
+    "status -o json",
+    "get secrets",
+    "get secrets -o wide",
+    "get secret key -o json",
+    "get secret key -o yaml",
+    "rollout status pp -o json",
+    "rollout history pp -o yaml",
+    "suspend secret/key",
+    "resume secret/key --yes",
+    "reconcile secret/key",
+    "reconcile all -l a=b --dry-run",
+    "cordon member2",
+    "uncordon member2",
+];
+
 fn encoded(value: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(value)
 }
@@ -67,6 +99,18 @@ fn look(terminal: &Terminal, line: &str) -> String {
     all
 }
 
+/// What is planned later on.
+fn files(terminal: &Terminal) {
+    write(terminal, "next.yaml", &secret("key", VALUES[2], VALUES[1]));
+    write(terminal, "move.yaml", &propagating(&["member2"]));
+    write(terminal, "op.yaml", &overriding("/data/nothing"));
+    let broken = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "broken" },
+        "data": { "password": VALUES[3] }, "stringData": [VALUES[3]],
+    });
+    write(terminal, "broken.yaml", &broken);
+}
+
 #[test]
 fn values_are_in_nothing_that_is_printed_saved_or_logged() {
     let terminal = Terminal::open_loud(2);
@@ -77,45 +121,8 @@ fn values_are_in_nothing_that_is_printed_saved_or_logged() {
     ]);
     terminal.until("get secret key", |said| said.stdout.contains("member1"));
     terminal.until("plan --restart", |said| said.code == Some(0));
-    write(&terminal, "next.yaml", &secret("key", VALUES[2], VALUES[1]));
-    write(&terminal, "move.yaml", &propagating(&["member2"]));
-    write(&terminal, "op.yaml", &overriding("/data/nothing"));
-    let broken = json!({
-        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "broken" },
-        "data": { "password": VALUES[3] }, "stringData": [VALUES[3]],
-    });
-    write(&terminal, "broken.yaml", &broken);
-    let lines = [
-        "plan -f next.yaml",
-        "plan -f next.yaml --detailed",
-        "plan -f next.yaml -o json",
-        "plan -f next.yaml -o yaml",
-        "plan -f next.yaml --save next.plan",
-        "plan -f broken.yaml",
-        "plan -f op.yaml",
-        "plan -f move.yaml -o json --save move.plan",
-        "plan --delete secret/key -o yaml --save gone.plan",
-        "plan --restart -o json",
-        "why secret/key",
-        "why secret/key -C member2",
-        "why secret/key -o json",
-        "why secret/key -o yaml",
-        "status",
-        "status -o json",
-        "get secrets",
-        "get secrets -o wide",
-        "get secret key -o json",
-        "get secret key -o yaml",
-        "rollout status pp -o json",
-        "rollout history pp -o yaml",
-        "suspend secret/key",
-        "resume secret/key --yes",
-        "reconcile secret/key",
-        "reconcile all -l a=b --dry-run",
-        "cordon member2",
-        "uncordon member2",
-    ];
-    for line in lines {
+    files(&terminal);
+    for line in LINES {
         look(&terminal, line);
     }
     // The world moves: a saved plan says how, and is applied after all.
@@ -138,7 +145,11 @@ fn values_are_in_nothing_that_is_printed_saved_or_logged() {
             hides(&file.path().display().to_string(), &text);
         }
     }
+    what_servers_tell(&terminal);
+}
 
+/// Events, bindings, policies, the log, and what is taken over from a member.
+fn what_servers_tell(terminal: &Terminal) {
     let member = Door::of_context(&terminal.server.kubeconfig, "member1");
     let control = Door::open(&terminal.server.kubeconfig);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -146,7 +157,7 @@ fn values_are_in_nothing_that_is_printed_saved_or_logged() {
     let (status, _) =
         runtime.block_on(member.request(Method::POST, "/api/v1/namespaces/default/secrets", own.to_string()));
     assert!(status.is_success());
-    look(&terminal, "promote secret/own -C member1 --dry-run");
+    look(terminal, "promote secret/own -C member1 --dry-run");
     let (_, events) = runtime.block_on(control.request(Method::GET, "/api/v1/events", ""));
     assert!(events["items"].as_array().is_some_and(|items| items.len() > 3), "{events}");
     hides("an event", &events.to_string());
