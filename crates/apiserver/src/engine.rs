@@ -18,6 +18,7 @@ use crate::metrics::Metrics;
 use crate::openapi_cache::OpenApiCache;
 use crate::registry::{Definition, Registry, Resource};
 use crate::security::Security;
+use crate::webhooks::Webhooks;
 
 /// What a server is made of. Everything that is not a function of requests is handed in, so that a
 /// simulation can run on its own clock and its own identifiers.
@@ -53,6 +54,8 @@ pub(crate) struct Engine {
     pub security: Security,
     /// Who may do what.
     pub rbac: Rbac,
+    /// Who else is asked about writes.
+    pub webhooks: Webhooks,
     /// Who is being served and who waits.
     pub turns: Turns,
     /// Ends every watch.
@@ -64,6 +67,7 @@ impl Engine {
         let custom = crate::verbs::definitions::load(&config.store);
         let registry = Registry::new(custom.values());
         let rbac = Rbac::load(&config.store);
+        let webhooks = Webhooks::load(&config.store);
         Arc::new(Self {
             store: config.store,
             now: config.now,
@@ -76,6 +80,7 @@ impl Engine {
             housekeeping: Housekeeping::default(),
             openapi: OpenApiCache::default(),
             metrics: Metrics::default(),
+            webhooks,
             turns: Turns::new(security.limits),
             security,
             rbac,

@@ -16,6 +16,7 @@ use crate::engine::{Engine, text};
 use crate::registry::Resource;
 use crate::stored::{self, Outline};
 use crate::verbs::definitions;
+use crate::webhooks::Webhooks;
 
 mod garbage;
 mod internal;
@@ -155,6 +156,9 @@ impl Engine {
         let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
         if Rbac::concerns(&resource.table) {
             self.rbac.follow(&self.store, &resource.table, &resource.key(Some(namespace), name));
+        }
+        if Webhooks::concerns(&resource.table) {
+            self.webhooks.follow(&self.store);
         }
         match &*resource.table {
             "/namespaces" => self.housekeeping.enqueue(Chore::Namespace(name.to_owned())),

@@ -44,6 +44,7 @@ mod table;
 mod validate;
 mod verbs;
 mod version_order;
+mod webhooks;
 
 pub use engine::Config;
 pub use limits::Limits;

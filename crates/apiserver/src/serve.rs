@@ -62,6 +62,7 @@ pub struct Credentials {
 pub struct Frontend {
     acceptor: TlsAcceptor,
     verifier: Arc<dyn ClientCertVerifier>,
+    patience: Duration,
 }
 
 impl Frontend {
@@ -77,7 +78,12 @@ impl Frontend {
             .with_client_cert_verifier(Arc::new(AskForCertificate::new(&provider)))
             .with_single_cert(credentials.chain, credentials.key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), verifier })
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), verifier, patience: PATIENCE })
+    }
+
+    /// The same, with another idea of how long a client may take to shake hands or to send the head of a request.
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Serves until `stop` resolves, then lets requests under way finish.
@@ -121,7 +127,7 @@ impl Frontend {
     ) {
         // Failing to set it costs latency only.
         let _ = stream.set_nodelay(true);
-        let handshake = tokio::time::timeout(PATIENCE, self.acceptor.accept(stream));
+        let handshake = tokio::time::timeout(self.patience, self.acceptor.accept(stream));
         let Ok(Ok(stream)) = handshake.await else { return };
         let proof = stream.get_ref().1.peer_certificates().map(|chain| self.proof(chain));
         let service = tower::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
@@ -132,7 +138,7 @@ impl Frontend {
             let mut server = server.clone();
             tower::Service::call(&mut server, request)
         });
-        let builder = connection_builder();
+        let builder = connection_builder(self.patience);
         let stream = TokioIo::new(Impatient::new(stream, UNREAD));
         let connection = builder.serve_connection_with_upgrades(stream, TowerToHyperService::new(service));
         if let Err(error) = graceful.watch(connection.into_owned()).await {
@@ -163,9 +169,9 @@ async fn accept(
     Ok((stream, peer, place))
 }
 
-fn connection_builder() -> Builder<TokioExecutor> {
+fn connection_builder(patience: Duration) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -73,7 +73,7 @@ impl Engine {
             return Ok(());
         }
         let rules = self.rbac.rules_of(kind == "ClusterRole", namespace, name);
-        let rules = rules.ok_or_else(|| ApiError::not_found(Subject { group: GROUP, resource, name }))?;
+        let rules = rules.ok_or_else(|| ApiError::not_found(call.resource.subject(name)))?;
         let subject = call.resource.subject(text(object, "/metadata/name"));
         self.check_held(&call.identity, namespace, &rules, subject)
     }

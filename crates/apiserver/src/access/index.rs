@@ -76,7 +76,7 @@ impl Rbac {
         state.put(table, key, object.as_ref());
     }
 
-    fn put(&self, table: &str, key: &str, object: Option<&Value>) {
+    pub(super) fn put(&self, table: &str, key: &str, object: Option<&Value>) {
         self.state.write().expect("no one panics while holding it").put(table, key, object);
     }
 

@@ -81,7 +81,10 @@ impl Engine {
             ("v1", "Secret") => ("secret", "secrets"),
             ("v1", "Node") => ("node", "nodes"),
             _ => {
-                let message = format!("cannot bind token to object of type {api_version}, Kind={kind}");
+                let message = match api_version.contains('/') {
+                    true => format!("cannot bind token to object of type {api_version}, Kind={kind}"),
+                    false => format!("cannot bind token to object of type /{api_version}, Kind={kind}"),
+                };
                 return Err(ApiError::bad_request(message));
             }
         };

@@ -93,13 +93,16 @@ fn wanted(headers: &HeaderMap) -> Result<Wanted, ApiError> {
     }
     let asks_for_more = !groups.is_empty() || !extra.is_empty() || !uid.is_empty();
     if user.is_none() && asks_for_more {
-        let parts: Vec<&str> =
-            groups.iter().chain(extra.keys()).map(String::as_str).chain([uid.as_str()]).collect();
+        let mut parts: Vec<String> = groups.iter().map(|group| format!("{{Group  {group}    }}")).collect();
+        for (key, values) in &extra {
+            let part = |value| format!("{{UserExtra  {value}  authentication.k8s.io/v1  {key}}}");
+            parts.extend(values.iter().map(part));
+        }
+        if !uid.is_empty() {
+            parts.push(format!("{{UID  {uid}  authentication.k8s.io/v1  }}"));
+        }
         let parts = parts.join(" ");
-        return Err(ApiError::bad_request(format!(
-            "requested [{}] without impersonating a user",
-            parts.trim()
-        )));
+        return Err(ApiError::bad_request(format!("requested [{parts}] without impersonating a user")));
     }
     Ok(Wanted { user, uid, groups, extra })
 }

@@ -48,7 +48,11 @@ impl Engine {
     }
 
     /// Changes an object through a function; one that is gone is left alone.
-    pub async fn internal_change(&self, call: &Call, change: impl Fn(&mut Value)) -> Result<(), ApiError> {
+    pub async fn internal_change(
+        &self,
+        call: &Call,
+        change: impl Fn(&mut Value) + Sync,
+    ) -> Result<(), ApiError> {
         let options = internal_options();
         let changed = self.change(call, &options, |old| {
             let mut object = old.clone();

@@ -35,7 +35,7 @@ impl Engine {
         self.check_definition(call, text(&draft.object, "/metadata/name"))?;
         let generated = text(&draft.object, "/metadata/name").is_empty();
         for attempt in 1.. {
-            let (object, warnings) = self.settle_new(call, options, draft.clone())?;
+            let (object, warnings) = self.settle_new(call, options, draft.clone()).await?;
             match self.insert(call, options, &object).await {
                 Err(error)
                     if error.reason == "AlreadyExists" && generated && attempt < GENERATED_NAMES_MAX => {}

@@ -17,6 +17,7 @@ use crate::options::{DeleteOptions, Propagation};
 use crate::stored;
 use crate::verbs::update::ends_here;
 use crate::verbs::{Answer, Call, Sent};
+use crate::webhooks::Asking;
 
 /// Keeps an object until its dependents are gone.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -42,6 +43,11 @@ impl Engine {
             let mut seen = call.resource.serve(old.clone());
             let before = seen.clone();
             let warnings = self.admit(call, options.dry_run, Operation::Delete, Some(&before), &mut seen)?;
+            let write =
+                Asking { call, operation: Operation::Delete, dry_run: options.dry_run, old: Some(&before) };
+            let mut warnings = warnings;
+            warnings.extend(self.mutate(&write, &mut seen).await?);
+            warnings.extend(self.validate(&write, &seen).await?);
             let next = self.begin_deletion(call, &old, options);
             if next == old && !ends_here(&next) {
                 return Ok(Answer::stored(StatusCode::OK, entry.value).with_warnings(warnings));

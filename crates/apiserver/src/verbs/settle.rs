@@ -15,6 +15,7 @@ use crate::schema;
 use crate::verbs::draft::{self, Draft, Ownership};
 use crate::verbs::update::MODIFIED;
 use crate::verbs::{Call, definitions};
+use crate::webhooks::Asking;
 
 /// What the server alone sets and a client's copy never changes.
 const SERVER_SET: [&str; 5] =
@@ -22,7 +23,7 @@ const SERVER_SET: [&str; 5] =
 
 impl Engine {
     /// The first state of a new object, as it is stored, and the warnings that came up.
-    pub fn settle_new(
+    pub async fn settle_new(
         &self,
         call: &Call,
         options: &WriteOptions,
@@ -50,6 +51,8 @@ impl Engine {
         self.stamp_new(call, &mut object);
         fill_in(call, &mut object, None);
         warnings.extend(self.admit(call, options.dry_run, Operation::Create, None, &mut object)?);
+        let write = Asking { call, operation: Operation::Create, dry_run: options.dry_run, old: None };
+        warnings.extend(self.mutate(&write, &mut object).await?);
         self.check_escalation(call, &object, None)?;
         // What the server itself fills in from here on is owned by nobody.
         if mode == Ownership::Update && !call.identity.is_untracked {
@@ -61,11 +64,12 @@ impl Engine {
         canonicalize(call, &mut object);
         definitions::prepare(self, call, &mut object, None);
         warnings.extend(remarks(call, &object, None));
+        warnings.extend(self.validate(&write, &object).await?);
         Ok((call.resource.store(object), warnings))
     }
 
     /// The next state of an object, as it is stored, and the warnings that came up.
-    pub fn settle_change(
+    pub async fn settle_change(
         &self,
         call: &Call,
         options: &WriteOptions,
@@ -88,6 +92,8 @@ impl Engine {
         keep_server_set(old, &mut object);
         fill_in(call, &mut object, Some(old));
         warnings.extend(self.admit(call, options.dry_run, Operation::Update, Some(old), &mut object)?);
+        let write = Asking { call, operation: Operation::Update, dry_run: options.dry_run, old: Some(old) };
+        warnings.extend(self.mutate(&write, &mut object).await?);
         self.check_escalation(call, &object, Some(old))?;
         if mode == Ownership::Update {
             apply::track_update(Some(old), &mut object, &ownership);
@@ -98,6 +104,7 @@ impl Engine {
         canonicalize(call, &mut object);
         definitions::prepare(self, call, &mut object, Some(old));
         warnings.extend(remarks(call, &object, Some(old)));
+        warnings.extend(self.validate(&write, &object).await?);
         if generation_moves(call, old, &object) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
             object["metadata"]["generation"] = generation.into();

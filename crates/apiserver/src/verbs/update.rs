@@ -38,7 +38,7 @@ impl Engine {
         &self,
         call: &Call,
         options: &WriteOptions,
-        compute: impl Fn(&Value) -> Result<Draft, ApiError>,
+        compute: impl Fn(&Value) -> Result<Draft, ApiError> + Sync,
     ) -> Result<Answer, ApiError> {
         loop {
             let entry = self.read(&call.resource, &call.key(), call.name())?;
@@ -47,7 +47,7 @@ impl Engine {
             let served = spelt.then(|| call.resource.serve(old_stored.clone()));
             let old = served.as_ref().unwrap_or(&old_stored);
             let draft = compute(old)?;
-            let (object, warnings) = self.settle_change(call, options, old, draft)?;
+            let (object, warnings) = self.settle_change(call, options, old, draft).await?;
             if object == old_stored {
                 return Ok(Answer::stored(StatusCode::OK, entry.value).with_warnings(warnings));
             }

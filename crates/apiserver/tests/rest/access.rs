@@ -152,7 +152,7 @@ async fn nobody_gives_away_what_they_do_not_have() {
     check(
         Ask::post(&bindings, bind("Role", "nowhere")),
         404,
-        "roles.rbac.authorization.k8s.io \"nowhere\" not found",
+        "rolebindings.rbac.authorization.k8s.io \"nowhere\" not found",
     )
     .await;
     check(Ask::post(&bindings, bind("Role", "r")), 201, "").await;

@@ -254,5 +254,6 @@ async fn acting_as_another_takes_the_right_for_every_part() {
     let refused = "uids.authentication.k8s.io \"u\" is forbidden: User \"alice\" cannot impersonate resource \"uids\" in API group \"authentication.k8s.io\" at the cluster scope";
     check(&[("impersonate-user", "bob"), ("impersonate-uid", "u")], Err((403, refused))).await;
     let answer = server.ask_bare(Ask::get("/apis").token("t-alice").header("impersonate-group", "ops")).await;
-    assert_eq!(answer.code, 400, "{}", answer.text);
+    let message = "requested [{Group  ops    }] without impersonating a user";
+    assert_eq!(answer.refusal(), (400, "BadRequest", message));
 }

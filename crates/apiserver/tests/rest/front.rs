@@ -1,0 +1,171 @@
+//! The server on the network under attack: certificates that prove nothing, clients that never finish, bodies and
+//! floods beyond the limits. Each is refused or bounded, and honest users go on.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use apiserver::auth::StaticTokens;
+use apiserver::{Credentials, Frontend, Limits, Security};
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use serde_json::json;
+use store::Store;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::client::{Ask, Server};
+use crate::tls::{self, Authority};
+
+struct Listening {
+    authority: Authority,
+    address: SocketAddr,
+    server: Server,
+    _stop: tokio::sync::oneshot::Sender<()>,
+}
+
+impl Listening {
+    async fn new(limits: Limits) -> Self {
+        let authority = Authority::new("ours");
+        let shown = authority.server();
+        let credentials = Credentials {
+            chain: vec![shown.certificate.clone()],
+            key: shown.key(),
+            client_ca: authority.certificate.der().clone(),
+        };
+        let frontend = Frontend::new(credentials).expect("credentials that fit");
+        let frontend = frontend.patience(Duration::from_millis(500));
+        let tokens = StaticTokens::parse("t-eve,eve,u-1\nt-bob,bob,u-2\n").expect("tokens");
+        let security =
+            Security { tokens, roles: Some(Vec::new()), limits, ..Security::bare().expect("keys") };
+        let server = Server::with(Store::in_memory(), Some(security)).await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let Server::InProcess { server: service, .. } = &server else { panic!("a server in this process") };
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let served = frontend.serve(listener, service.clone(), async move { drop(stopped.await) });
+        tokio::spawn(served);
+        Self { authority, address, server, _stop: stop }
+    }
+
+    async fn get(&self, path: &str, shown: Option<&tls::Shown>, token: &str) -> u16 {
+        let mut request = Request::get(path).header("host", "localhost");
+        if !token.is_empty() {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let request = request.body(Full::new(Bytes::new())).expect("a request");
+        tls::ask(tls::connect(self.address, &self.authority, shown).await, request).await.0
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_proves_something_only_if_we_signed_it_for_a_client() {
+    let listening = Listening::new(Limits::default()).await;
+    let ours = &listening.authority;
+    let masters = ["system:masters"];
+    let check = async |shown: Option<tls::Shown>, expected: u16, what: &str| {
+        assert_eq!(listening.get("/api/v1/secrets", shown.as_ref(), "").await, expected, "{what}");
+    };
+    check(Some(ours.client("root", &masters)), 200, "an administrator").await;
+    check(Some(ours.client("eve", &[])), 403, "somebody else").await;
+    check(None, 401, "nobody").await;
+    check(Some(ours.expired("root", &masters)), 401, "expired").await;
+    check(Some(Authority::new("ours").client("root", &masters)), 401, "a namesake of our authority").await;
+    check(Some(tls::self_signed("root", &masters)), 401, "self-signed").await;
+    check(Some(ours.server()), 401, "a certificate of a server").await;
+    let stranger = tls::self_signed("root", &masters);
+    assert_eq!(listening.get("/healthz", Some(&stranger), "").await, 401, "wrong proof is worse than none");
+    assert_eq!(listening.get("/healthz", None, "").await, 200);
+    assert_eq!(listening.get("/apis", None, "t-eve").await, 200);
+    assert_eq!(listening.get("/apis", Some(&stranger), "t-eve").await, 200, "the token proves it");
+}
+
+/// How long a connection stays open when its client does no more.
+async fn open_for(mut stream: impl tokio::io::AsyncRead + Unpin) -> Duration {
+    let begun = Instant::now();
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest)).await;
+    assert!(ended.is_ok(), "still open after ten seconds");
+    begun.elapsed()
+}
+
+#[tokio::test]
+async fn clients_that_never_finish_are_let_go_and_delay_nobody() {
+    let listening = Listening::new(Limits::default()).await;
+    let mut slow = Vec::new();
+    for _ in 0..50 {
+        slow.push(TcpStream::connect(listening.address).await.expect("the server listens"));
+    }
+    let mut half = Vec::new();
+    for _ in 0..50 {
+        let mut stream = tls::connect(listening.address, &listening.authority, None).await;
+        stream.write_all(b"GET /api/v1/secrets HTTP/1.1\r\nhost: x\r\nx-slow: ").await.expect("taken");
+        half.push(stream);
+    }
+    let begun = Instant::now();
+    assert_eq!(listening.get("/apis", None, "t-eve").await, 200);
+    assert!(begun.elapsed() < Duration::from_secs(2), "an honest client waits for nobody");
+    for stream in slow {
+        assert!(open_for(stream).await < Duration::from_secs(5));
+    }
+    for stream in half {
+        assert!(open_for(stream).await < Duration::from_secs(5));
+    }
+}
+
+#[tokio::test]
+async fn too_much_is_refused_with_the_right_status() {
+    let limits = Limits { watches_of_one_user: 3, request: Duration::from_millis(700), ..Limits::default() };
+    let listening = Listening::new(limits).await;
+    let role = json!({ "metadata": { "name": "maps" }, "rules": [{ "verbs": ["*"], "apiGroups": [""], "resources": ["configmaps"] }] });
+    listening
+        .server
+        .ask(Ask::post("/apis/rbac.authorization.k8s.io/v1/clusterroles", role))
+        .await
+        .expect(201);
+    let binding = json!({
+        "metadata": { "name": "maps" },
+        "roleRef": { "kind": "ClusterRole", "name": "maps", "apiGroup": "rbac.authorization.k8s.io" },
+        "subjects": [{ "kind": "User", "name": "eve" }],
+    });
+    listening
+        .server
+        .ask(Ask::post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding))
+        .await
+        .expect(201);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let large = format!("{{\"metadata\":{{\"name\":\"m\"}},\"data\":{{\"k\":\"{}\"}}}}", "x".repeat(4 << 20));
+    assert_eq!(listening.server.ask_bare(Ask::post(maps, large).token("t-eve")).await.code, 413);
+    let deep = format!("{{\"metadata\":{{\"name\":\"m\"}},\"data\":{}}}", "[".repeat(100_000));
+    assert_eq!(listening.server.ask_bare(Ask::post(maps, deep).token("t-eve")).await.code, 400);
+    // A body that never ends: the request has a deadline.
+    let mut stream = tls::connect(listening.address, &listening.authority, None).await;
+    let head = format!(
+        "POST {maps} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer t-eve\r\ncontent-length: 100\r\n\r\n{{"
+    );
+    stream.write_all(head.as_bytes()).await.expect("taken");
+    let mut answer = vec![0; 12];
+    stream.read_exact(&mut answer).await.expect("an answer");
+    assert_eq!(String::from_utf8_lossy(&answer), "HTTP/1.1 504");
+    let mut watches = Vec::new();
+    for number in 0..4 {
+        let mut stream = tls::connect(listening.address, &listening.authority, None).await;
+        let head = format!("GET {maps}?watch=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer t-eve\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.expect("taken");
+        let mut answer = vec![0; 12];
+        stream.read_exact(&mut answer).await.expect("an answer");
+        let expected = if number < 3 { "HTTP/1.1 200" } else { "HTTP/1.1 429" };
+        assert_eq!(String::from_utf8_lossy(&answer), expected, "watch {number}");
+        watches.push(stream);
+    }
+    drop(watches);
+    let again = async || {
+        let ask = Ask::get(&format!("{maps}?watch=1&timeoutSeconds=1")).token("t-eve");
+        listening.server.ask_bare(ask).await.code
+    };
+    let begun = Instant::now();
+    while again().await != 200 {
+        assert!(begun.elapsed() < Duration::from_secs(5), "places of watches that ended are free again");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
