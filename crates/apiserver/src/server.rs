@@ -126,10 +126,9 @@ impl ApiServer {
             Ok(identity) => identity,
             Err(error) => return verbs::error_response(&error),
         };
-        let path = parts.uri.path().to_owned();
-        let target = Target::parse(&path);
+        let target = Target::parse(parts.uri.path());
         let query = Query::parse(parts.uri.query().unwrap_or_default());
-        let action = Action::of(&parts.method, &target, &path, &query);
+        let action = Action::of(&parts.method, &target, parts.uri.path(), &query);
         let engine = &self.engine;
         let audit = engine.security.audit.as_ref().filter(|_| !identity.is_internal);
         let mut record = audit
@@ -138,12 +137,10 @@ impl ApiServer {
         if let Some(record) = &mut record {
             record.note_decision(reason.as_deref());
         }
-        let answered = match reason {
-            None => Err(action.refusal(&identity)),
-            Some(_) => {
-                let asked = Asked { parts, target: target.clone(), query: query.clone(), identity };
-                self.serve(asked, body, &mut record).await
-            }
+        let refused = reason.is_none().then(|| action.refusal(&identity));
+        let answered = match refused {
+            Some(refused) => Err(refused),
+            None => self.serve(Asked { parts, target, query, identity }, body, &mut record).await,
         };
         finished(answered, record)
     }

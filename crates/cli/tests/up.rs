@@ -254,9 +254,12 @@ const PATHS: [&str; 14] = [
     "/no/such/path",
 ];
 
-/// Every path and method, and even a path that is no path, is closed to who comes with nothing.
-async fn check_locked_out(door: &Door) {
-    for path in PATHS {
+/// What is told to who comes with nothing: whether it is alive, and what it is.
+const PUBLIC: [&str; 4] = ["/healthz", "/livez", "/readyz?verbose", "/version"];
+
+/// Every path and method, and even a path that is no path, is closed, but for these.
+async fn check_locked_out(door: &Door, but_for: &[&str]) {
+    for path in PATHS.into_iter().filter(|path| !but_for.contains(path)) {
         for method in [Method::GET, Method::POST, Method::DELETE] {
             let (status, answer) = door.request(method.clone(), path, "{}").await;
             assert_eq!(status, StatusCode::UNAUTHORIZED, "{method} {path}");
@@ -273,14 +276,20 @@ async fn check_locked_out(door: &Door) {
 async fn without_a_certificate_nobody_gets_in() {
     let home = directory();
     let server = start(home.path());
-    check_locked_out(&Door::anonymous(&server.kubeconfig)).await;
+    let door = Door::anonymous(&server.kubeconfig);
+    check_locked_out(&door, &PUBLIC).await;
+    let mut connection = door.connect().await.unwrap();
+    for path in PUBLIC {
+        let (status, _) = connection.raw(Method::GET, path, "").await.unwrap();
+        assert_eq!(status, StatusCode::OK, "{path}");
+    }
 }
 
 #[tokio::test]
 async fn with_a_foreign_certificate_nobody_gets_in() {
     let (home, abroad) = (directory(), directory());
     let (server, foreign) = (start(home.path()), start(abroad.path()));
-    check_locked_out(&Door::with_credentials_of(&server.kubeconfig, &foreign.kubeconfig)).await;
+    check_locked_out(&Door::with_credentials_of(&server.kubeconfig, &foreign.kubeconfig), &[]).await;
 }
 
 #[tokio::test]

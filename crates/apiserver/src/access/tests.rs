@@ -1,3 +1,5 @@
+//! Requests as actions, rules against actions and against other rules, and what a decision costs.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Turns, places that nobody takes, and what is too much.
+
 use std::time::Duration;
 
 use super::*;

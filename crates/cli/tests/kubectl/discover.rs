@@ -79,6 +79,21 @@ fn who_am_i_and_what_may_i_do() {
 }
 
 #[test]
+fn a_service_account_gets_a_token_and_what_is_bound_to_it() {
+    let Some(kubectl) = kubectl() else { return };
+    kubectl.ok("create namespace bound");
+    kubectl.ok("create serviceaccount robot -n bound");
+    kubectl.ok("create token robot -n bound --duration=20m").shows("eyJ");
+    kubectl.ok("create rolebinding robot -n bound --clusterrole=view --serviceaccount=bound:robot");
+    let robot = "--as=system:serviceaccount:bound:robot";
+    kubectl.ok(&format!("auth can-i list pods -n bound {robot}")).prints("yes\n");
+    kubectl
+        .ok(&format!("auth can-i --list -n bound {robot}"))
+        .shows("selfsubjectreviews.authentication.k8s.io");
+    kubectl.ok(&format!("auth whoami {robot}")).shows("system:serviceaccounts:bound");
+}
+
+#[test]
 fn raw_paths_answer() {
     let Some(kubectl) = kubectl() else { return };
     kubectl.ok("get --raw /healthz").prints("ok");

@@ -1,3 +1,5 @@
+//! Tokens that are ours, and everything that only looks like it.
+
 use proptest::prelude::*;
 
 use super::*;
