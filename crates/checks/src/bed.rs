@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 
+mod account;
 mod certificates;
 mod cluster;
 mod machines;

@@ -118,8 +118,9 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
         () = candidate.run(&stop) => Err(anyhow!("keep the lease {LEASE}: another replica may lead now")),
         error = upkeep.run() => Err(error),
     };
-    candidate.warrant.revoke();
+    // What is under way may end before somebody else begins.
     running.shut_down().await;
+    candidate.warrant.revoke();
     // Whoever waits for the lease need not wait any longer; if that fails, it runs out.
     let _ = candidate.resign().await;
     stop.cancel();

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use http::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+use super::account::account;
 use super::process::Process;
 use super::relay::Relay;
 use super::{Bed, free_port, until};
@@ -67,12 +68,14 @@ impl Plane {
         let webhooks: Vec<u16> = (0..replicas).map(|_| free_port()).collect::<Result<_>>()?;
         let health: Vec<u16> = (0..replicas).map(|_| free_port()).collect::<Result<_>>()?;
         let relay = Relay::start(&webhooks).await?;
+        let account = account(&self.bed.control, self.bed.directory()).await?;
         for number in 0..replicas {
             let mut command = self.longshore(["controllers".into(), "--webhook-url".into()]);
             command
                 .arg(format!("https://127.0.0.1:{}", relay.port()))
                 .arg(format!("--webhook-listen=127.0.0.1:{}", webhooks[number]))
                 .arg(format!("--listen=127.0.0.1:{}", health[number]))
+                .env("KUBECONFIG", &account)
                 .args(arguments);
             let log = self.bed.directory().join(format!("controllers{number}.log"));
             self.replicas.push(Process::new(&format!("longshore controllers {number}"), command, &log));
