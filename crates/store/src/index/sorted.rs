@@ -143,7 +143,8 @@ mod tests {
             }
         }
         assert_eq!(sorted.len(), model.len());
-        let keys: Vec<&str> = sorted.iter_from(sorted.place(|_| false)).map(|version| &**version.key()).collect();
+        let keys: Vec<&str> =
+            sorted.iter_from(sorted.place(|_| false)).map(|version| &**version.key()).collect();
         assert_eq!(keys, model.iter().map(String::as_str).collect::<Vec<_>>());
         for probe in ["", "0", "00500", "01", "02999x", "9"] {
             let place = sorted.place(|key| key < probe);
