@@ -1,5 +1,5 @@
-//! Values of Secrets are nowhere: not in what any command prints or saves, not in warnings, events, metrics or logs,
-//! however much is logged.
+//! Values of Secrets are nowhere: not in what any command prints or saves, not in events or logs, however much is
+//! logged.
 
 use base64::Engine as _;
 use checks::client::Door;
