@@ -33,18 +33,18 @@ const PROGRAMS: &str = "LONGSHORE_KUBERNETES";
 pub struct Programs(PathBuf);
 
 impl Programs {
-    /// Those that the environment names; nothing where there are none and that is acceptable.
+    /// Those that the environment names; nothing where it names none: it takes Go and minutes to build them.
     pub fn find() -> Option<Self> {
-        let found = std::env::var_os(PROGRAMS).map(PathBuf::from);
-        match found.filter(|directory| directory.join("kube-apiserver").is_file()) {
-            Some(directory) => Some(Self(directory)),
-            None => {
-                // Never required: it takes Go and a quarter of an hour to build it.
-                let what = "there is no real Kubernetes to test with";
-                let _ = writeln!(std::io::stderr(), "SKIPPED: {what}: {PROGRAMS} does not name it");
-                None
-            }
-        }
+        let Some(directory) = std::env::var_os(PROGRAMS).map(PathBuf::from) else {
+            let what = "there is no real Kubernetes to test with";
+            let _ = writeln!(std::io::stderr(), "SKIPPED: {what}: {PROGRAMS} does not name it");
+            return None;
+        };
+        assert!(
+            directory.join("kube-apiserver").is_file(),
+            "{PROGRAMS} names no kube-apiserver: {directory:?}"
+        );
+        Some(Self(directory))
     }
 
     /// A program to be started.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -77,6 +78,35 @@ impl Door {
     pub async fn request(&self, method: Method, path: &str, body: impl Into<Bytes>) -> (StatusCode, Value) {
         let mut connection = self.connect().await.expect("the server accepts connections");
         connection.json(method, path, body).await.expect("the server answers")
+    }
+
+    /// So many requests, numbered from 0, from several clients at once; each has to be answered as expected.
+    pub async fn crowd<B: Into<Bytes>>(
+        &self,
+        clients: usize,
+        count: usize,
+        request: impl Fn(usize) -> (Method, String, B, StatusCode) + Send + Sync + 'static,
+    ) {
+        let (request, next) = (Arc::new(request), Arc::new(AtomicUsize::new(0)));
+        let clients = (0..clients).map(|_| {
+            let (door, request, next) = (self.clone(), request.clone(), next.clone());
+            tokio::spawn(async move {
+                let mut connection = door.connect().await.expect("a connection");
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        return;
+                    }
+                    let (method, path, body, expected) = request(number);
+                    let body: Bytes = body.into();
+                    let (status, answer) = connection.raw(method, &path, body).await.expect("an answer");
+                    assert_eq!(status, expected, "{answer:?}");
+                }
+            })
+        });
+        for client in clients.collect::<Vec<_>>() {
+            client.await.expect("no client fails");
+        }
     }
 }
 

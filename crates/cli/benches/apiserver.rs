@@ -130,29 +130,12 @@ async fn creates(clients: usize) {
     drop(server);
 }
 
-async fn fill(door: &Door, count: u64) {
-    let next = Arc::new(AtomicU64::new(0));
-    let workers: Vec<_> = (0..64)
-        .map(|_| {
-            let (door, next) = (door.clone(), next.clone());
-            tokio::spawn(async move {
-                let mut connection = door.connect().await.expect("a connection");
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= count {
-                        return;
-                    }
-                    let body = config_map(&format!("bench-{number}"), number);
-                    let (status, _) =
-                        connection.raw(Method::POST, COLLECTION, body).await.expect("an answer");
-                    assert_eq!(status, StatusCode::CREATED);
-                }
-            })
-        })
-        .collect();
-    for worker in workers {
-        worker.await.expect("no client fails");
-    }
+async fn fill(door: &Door, count: usize) {
+    let request = |number| {
+        let body = config_map(&format!("bench-{number}"), number as u64);
+        (Method::POST, COLLECTION.to_owned(), body, StatusCode::CREATED)
+    };
+    door.crowd(64, count, request).await;
 }
 
 async fn updates_and_gets() {
@@ -239,7 +222,7 @@ async fn watches(watchers: usize) {
     drop(server);
 }
 
-async fn memory(count: u64) {
+async fn memory(count: usize) {
     let directory = tempfile::tempdir().expect("a directory");
     let (server, door) = start(directory.path());
     let empty = server.resident_bytes();

@@ -5,8 +5,6 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use checks::client::{Connection, Door};
@@ -118,35 +116,21 @@ async fn create(door: &Door, path: &str, object: &Value) {
 }
 
 async fn templates(door: &Door, count: usize) {
-    let next = Arc::new(AtomicUsize::new(0));
-    let clients = (0..CLIENTS).map(|_| {
-        let (door, next) = (door.clone(), Arc::clone(&next));
-        tokio::spawn(async move {
-            let mut connection = door.connect().await.expect("a connection");
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= count {
-                    return;
-                }
-                let labels = json!({ "app": name(number) });
-                let container = json!({ "name": "main", "image": "nginx:1" });
-                let deployment = json!({
-                    "apiVersion": "apps/v1", "kind": "Deployment",
-                    "metadata": { "name": name(number), "labels": labels },
-                    "spec": {
-                        "replicas": 1 + number % 3,
-                        "selector": { "matchLabels": labels },
-                        "template": { "metadata": { "labels": labels }, "spec": { "containers": [container] } },
-                    },
-                });
-                let sent = connection.raw(Method::POST, DEPLOYMENTS, deployment.to_string()).await;
-                assert_eq!(sent.expect("an answer").0, StatusCode::CREATED);
-            }
-        })
-    });
-    for client in clients.collect::<Vec<_>>() {
-        client.await.expect("no client fails");
-    }
+    let request = |number| {
+        let labels = json!({ "app": name(number) });
+        let container = json!({ "name": "main", "image": "nginx:1" });
+        let deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": { "name": name(number), "labels": labels },
+            "spec": {
+                "replicas": 1 + number % 3,
+                "selector": { "matchLabels": labels },
+                "template": { "metadata": { "labels": labels }, "spec": { "containers": [container] } },
+            },
+        });
+        (Method::POST, DEPLOYMENTS.to_owned(), deployment.to_string(), StatusCode::CREATED)
+    };
+    door.crowd(CLIENTS, count, request).await;
 }
 
 /// Waits until something is so.

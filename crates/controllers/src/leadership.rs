@@ -24,12 +24,6 @@ pub struct Terms {
     pub retry: Duration,
 }
 
-impl Default for Terms {
-    fn default() -> Self {
-        Self { lease: Duration::from_secs(15), renew: Duration::from_secs(10), retry: Duration::from_secs(2) }
-    }
-}
-
 impl Terms {
     /// Terms for a Lease of this length, in the usual proportions.
     pub fn of(lease: Duration) -> Self {

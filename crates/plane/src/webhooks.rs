@@ -94,24 +94,13 @@ fn validating(address: &Address, authority: &str) -> Value {
     })
 }
 
-/// Every kind that has rules; subresources have none.
+/// Every kind that has rules, which are those of three groups; subresources have none.
 fn ours(operations: &[&str]) -> Value {
-    let named = [
-        &kinds::PROPAGATION_POLICY,
-        &kinds::CLUSTER_PROPAGATION_POLICY,
-        &kinds::OVERRIDE_POLICY,
-        &kinds::CLUSTER_OVERRIDE_POLICY,
-        &kinds::ROLLOUT_POLICY,
-        &kinds::CLUSTER_ROLLOUT_POLICY,
-        &kinds::CLUSTER_TAINT_POLICY,
-        &kinds::RESOURCE_BINDING,
-        &kinds::CLUSTER_RESOURCE_BINDING,
-        &kinds::WORK,
-        &kinds::CLUSTER,
-    ];
-    let plurals: Vec<&str> = named.iter().map(|kind| kind.plural).collect();
+    let groups = [kinds::POLICY_GROUP, kinds::WORK_GROUP, kinds::CLUSTER_GROUP];
+    let named = kinds::ALL.iter().filter(|kind| groups.contains(&kind.group));
+    let plurals: Vec<&str> = named.map(|kind| kind.plural).collect();
     json!({
-        "apiGroups": [kinds::POLICY_GROUP, kinds::WORK_GROUP, kinds::CLUSTER_GROUP],
+        "apiGroups": groups,
         "apiVersions": ["*"], "resources": plurals, "scope": "*", "operations": operations,
     })
 }

@@ -1,8 +1,6 @@
 //! A control plane with three members on disk, and what a benchmark asks of it.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -79,7 +77,7 @@ impl Stage {
 
     /// Creates so many Deployments, from several clients at once.
     pub async fn create(&self, count: usize) {
-        self.each(count, |number| {
+        self.control.crowd(CLIENTS, count, |number| {
             let name = name(number);
             let labels = json!({ "app": name });
             let deployment = json!({
@@ -103,36 +101,11 @@ impl Stage {
 
     /// Deletes them again.
     pub async fn delete(&self, count: usize) {
-        self.each(count, |number| {
-            (Method::DELETE, format!("{DEPLOYMENTS}/{}", name(number)), String::new(), StatusCode::OK)
-        })
-        .await;
-    }
-
-    async fn each(
-        &self,
-        count: usize,
-        request: impl Fn(usize) -> (Method, String, String, StatusCode) + Send + Sync + 'static,
-    ) {
-        let (request, next) = (Arc::new(request), Arc::new(AtomicUsize::new(0)));
-        let clients = (0..CLIENTS).map(|_| {
-            let (door, request, next) = (self.control.clone(), request.clone(), next.clone());
-            tokio::spawn(async move {
-                let mut connection = door.connect().await.expect("a connection");
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= count {
-                        return;
-                    }
-                    let (method, path, body, expected) = request(number);
-                    let (status, answer) = connection.raw(method, &path, body).await.expect("an answer");
-                    assert_eq!(status, expected, "{answer:?}");
-                }
+        self.control
+            .crowd(CLIENTS, count, |number| {
+                (Method::DELETE, format!("{DEPLOYMENTS}/{}", name(number)), String::new(), StatusCode::OK)
             })
-        });
-        for client in clients.collect::<Vec<_>>() {
-            client.await.expect("no client fails");
-        }
+            .await;
     }
 
     /// Changes images one after the other; how long each took until all members showed it.

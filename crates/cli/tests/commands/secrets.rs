@@ -1,9 +1,10 @@
-//! Values of Secrets are nowhere: not in what any command prints or saves, not in events or logs, however much is
-//! logged.
+//! Values of Secrets are nowhere: not in what any command prints or saves, not in warnings, events, metrics or logs,
+//! however much is logged.
 
 use base64::Engine as _;
 use checks::client::Door;
-use http::Method;
+use http::{Method, Request};
+use http_body_util::Full;
 use serde_json::{Value, json};
 
 use crate::terminal::{Terminal, policy, run};
@@ -148,7 +149,7 @@ fn values_are_in_nothing_that_is_printed_saved_or_logged() {
     what_servers_tell(&terminal);
 }
 
-/// Events, bindings, policies, the log, and what is taken over from a member.
+/// Warnings, metrics, events, bindings, policies, the log, and what is taken over from a member.
 fn what_servers_tell(terminal: &Terminal) {
     let member = Door::of_context(&terminal.server.kubeconfig, "member1");
     let control = Door::open(&terminal.server.kubeconfig);
@@ -169,7 +170,28 @@ fn what_servers_tell(terminal: &Terminal) {
         let (_, list) = runtime.block_on(control.request(Method::GET, &path, ""));
         hides(&path, &list.to_string());
     }
+    runtime.block_on(warnings_and_metrics(&control));
     let logged = terminal.server.logged();
     assert!(logged.contains("TRACE"), "it logs everything: {}", &logged[..logged.len().min(2_000)]);
     hides("the log", &logged);
+}
+
+/// What kubectl prints beside the answer when the policy of Secrets is changed, and what monitoring reads.
+async fn warnings_and_metrics(control: &Door) {
+    let policies = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies";
+    let placement = json!({ "clusterAffinity": { "clusterNames": ["member1"] } });
+    let request = Request::patch(format!("{policies}/pp?dryRun=All"))
+        .header(http::header::HOST, "localhost")
+        .header(http::header::CONTENT_TYPE, "application/merge-patch+json")
+        .body(Full::from(json!({ "spec": { "placement": placement } }).to_string()))
+        .expect("a well-formed request");
+    let mut connection = control.connect().await.expect("a connection");
+    let answer = connection.send(request).await.expect("an answer");
+    let warnings = format!("{:?}", answer.headers().get_all(http::header::WARNING));
+    assert!(warnings.contains("moved"), "{warnings}");
+    hides("a warning", &warnings);
+    let mut connection = control.connect().await.expect("a connection");
+    let (status, metrics) = connection.raw(Method::GET, "/metrics", "").await.expect("an answer");
+    assert!(status.is_success());
+    hides("a metric", &String::from_utf8_lossy(&metrics));
 }

@@ -18,7 +18,7 @@ fn candidate(place: &Place, identity: &str, gated: bool) -> Candidate {
         namespace: "default".to_owned(),
         name: "one".to_owned(),
         identity: identity.to_owned(),
-        terms: Terms::default(),
+        terms: Terms::of(Duration::from_secs(15)),
         warrant: Warrant::default(),
     }
 }
