@@ -188,7 +188,7 @@ async fn warnings_and_metrics(control: &Door) {
     let mut connection = control.connect().await.expect("a connection");
     let answer = connection.send(request).await.expect("an answer");
     let warnings = format!("{:?}", answer.headers().get_all(http::header::WARNING));
-    assert!(warnings.contains("moved"), "{warnings}");
+    assert!(warnings.contains("Plan: 1 template"), "{warnings}");
     hides("a warning", &warnings);
     let mut connection = control.connect().await.expect("a connection");
     let (status, metrics) = connection.raw(Method::GET, "/metrics", "").await.expect("an answer");
