@@ -1,5 +1,5 @@
-//! How long history is kept: watches may resume within the last minutes, and memory stays bounded under a
-//! flood of writes.
+//! How long history is kept, and in how little space: watches may resume within the last minutes, and memory stays
+//! bounded under a flood of writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,9 @@ pub const HISTORY_KEPT: Duration = Duration::from_secs(300);
 /// The store is looked at this often at least within the time that is kept.
 const TICKS_MIN: u32 = 30;
 /// It is looked at least this often, because a flood fills memory in moments.
-const TICK_MAX: Duration = Duration::from_secs(1);
+const TICK_MAX: Duration = Duration::from_millis(200);
+/// So many events of each kind are left as they came: watchers who keep up take them within a moment.
+const EVENTS_WHOLE: usize = 256;
 /// More history than this goes at once, oldest first, however young it is.
 pub const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -26,6 +28,10 @@ impl Engine {
                 biased;
                 () = self.shutdown.cancelled() => return,
                 () = tokio::time::sleep(tick) => {}
+            }
+            let store = self.store.clone();
+            if let Err(error) = tokio::task::spawn_blocking(move || store.pack(EVENTS_WHOLE)).await {
+                tracing::warn!(%error, "pack history");
             }
             revisions.push_back(self.store.revision());
             let flooded = self.store.stats().history_bytes > bytes_max;

@@ -27,7 +27,7 @@ use crate::worker::Worker;
 const IDENTITY: &str = "system:member";
 /// How long watches may resume. Several members share a machine, and history is most of what they keep.
 const HISTORY_KEPT: Duration = Duration::from_secs(60);
-const HISTORY_BYTES_MAX: u64 = 16 * 1024 * 1024;
+const HISTORY_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// A node that a member has from the start.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,6 +5,7 @@ mod sorted;
 mod table;
 #[cfg(test)]
 mod tests;
+mod told;
 mod version;
 
 use std::collections::BTreeMap;
@@ -12,13 +13,14 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
-use self::table::Table;
+use self::table::{Garbage, Table};
+pub(crate) use self::told::Told;
 pub(crate) use self::version::Version;
 use crate::{Entry, Event, Page, Range, ReadError, Revision, Stats};
 
 /// Entries read for each time the lock is taken: a few hundred microseconds.
 const SLICE: usize = 4096;
-/// Events forgotten for each time the lock is taken, which takes as long, because what stays is packed.
+/// Events forgotten or packed for each time the lock is taken, which takes as long.
 const FORGOTTEN: usize = 64;
 
 /// The tables behind their lock.
@@ -56,7 +58,7 @@ pub(crate) struct Cursor {
 
 /// What a cursor finds when it moves on.
 pub(crate) enum Step {
-    Events(Vec<Arc<Event>>),
+    Events(Vec<Told>),
     /// Nothing that the watcher wants, but there is more to look at.
     More,
     Nothing {
@@ -182,10 +184,25 @@ impl Index {
     fn compact_slice(&self, name: &str, revision: Revision) -> bool {
         let garbage = match self.write().tables.get_mut(name) {
             Some(table) => table.compact(revision, FORGOTTEN),
-            None => Vec::new(),
+            None => Garbage::default(),
         };
         // The lock is free again: dropping thousands of values takes its time.
-        !garbage.is_empty()
+        !garbage.events.is_empty()
+    }
+
+    /// Packs, bit by bit, all events but the newest `whole` of each table.
+    pub(crate) fn pack(&self, whole: usize) {
+        for name in self.table_names() {
+            while self.pack_slice(&name, whole) {}
+        }
+    }
+
+    fn pack_slice(&self, name: &str, whole: usize) -> bool {
+        let garbage = match self.write().tables.get_mut(name) {
+            Some(table) => table.pack(whole, FORGOTTEN),
+            None => Garbage::default(),
+        };
+        !garbage.events.is_empty()
     }
 
     pub(crate) fn cursor(

@@ -27,6 +27,8 @@ enum Operation {
     },
     /// Compacts to so many revisions before the newest.
     Compact(u64),
+    /// Packs all but so many events of each table.
+    Pack(usize),
     Range {
         table: usize,
         prefix: usize,
@@ -62,13 +64,14 @@ enum Wanted {
 fn operation() -> impl Strategy<Value = Operation> {
     let (table, key, prefix, ago) = (0..TABLES.len(), 0..KEYS.len(), 0..PREFIXES.len(), 0..14u64);
     let expect = prop_oneof![4 => Just(Wanted::Any), 1 => Just(Wanted::Absent), 2 => Just(Wanted::Current), 1 => Just(Wanted::Stale)];
-    let write = (table.clone(), key.clone(), prop::bool::weighted(0.3), expect, 0..60usize);
+    let write = (table.clone(), key.clone(), prop::bool::weighted(0.3), expect, 0..600usize);
     let after = prop::option::of(key.clone());
     let range =
         (table.clone(), prefix.clone(), after, prop::option::of(0..5usize), prop::option::of(ago.clone()));
     prop_oneof![
         10 => write.prop_map(|(table, key, delete, expect, value)| Operation::Write { table, key, delete, expect, value }),
         1 => ago.clone().prop_map(Operation::Compact),
+        2 => (0..4usize).prop_map(Operation::Pack),
         4 => range.prop_map(|(table, prefix, after, limit, ago)| Operation::Range { table, prefix, after, limit, ago }),
         2 => (table.clone(), key, ago.clone()).prop_map(|(table, key, ago)| Operation::Get { table, key, ago }),
         2 => (table, prefix, ago).prop_map(|(table, prefix, ago)| Operation::Watch { table, prefix, ago }),
@@ -139,6 +142,7 @@ impl World<'_> {
                 self.write(table, key, delete, expect, value).await;
             }
             Operation::Compact(ago) => self.compact(newest.saturating_sub(ago)).await,
+            Operation::Pack(whole) => self.store.pack(whole),
             Operation::Range { table, prefix, after, limit, ago } => {
                 let (prefix, after) = (PREFIXES[prefix], after.map(|key| KEYS[key]));
                 let at = ago.map(|ago| newest.saturating_sub(ago));

@@ -83,6 +83,7 @@ async fn check(store: Store) {
             loop {
                 let revision = store.revision().saturating_sub(40);
                 store.compact(revision).await.expect("the disk is well");
+                store.pack(10);
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         }

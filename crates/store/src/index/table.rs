@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::sorted::Sorted;
+use super::told::{PackedPut, Told};
 use super::version::{Packer, Version};
 use crate::{Event, EventKind, Range, Revision};
 
@@ -19,9 +21,11 @@ pub(super) struct Table {
     /// since the compacted revision.
     past: BTreeMap<Arc<str>, Vec<Version>>,
     /// Every event since the compacted revision.
-    history: VecDeque<Arc<Event>>,
+    history: VecDeque<Told>,
     /// How many events were dropped from the front of `history`, so that a place in it has a lasting number.
     dropped: u64,
+    /// The lasting number of the first event that nobody has tried to pack.
+    packed: u64,
     live_bytes: u64,
     history_bytes: u64,
     packer: Packer,
@@ -31,13 +35,20 @@ pub(super) struct Table {
 
 /// What a watcher finds behind its place in the history.
 pub(super) struct Glance {
-    pub(super) events: Vec<Arc<Event>>,
+    pub(super) events: Vec<Told>,
     /// The place behind the last event that was looked at.
     pub(super) next: u64,
     /// The revision of that event, if there was one to look at.
     pub(super) looked_at: Option<Revision>,
     /// Whether the history holds nothing more.
     pub(super) at_end: bool,
+}
+
+/// What is no longer needed.
+#[derive(Default)]
+pub(super) struct Garbage {
+    pub(super) events: Vec<Told>,
+    pub(super) versions: Vec<Version>,
 }
 
 impl Table {
@@ -47,6 +58,7 @@ impl Table {
             past: BTreeMap::new(),
             history: VecDeque::new(),
             dropped: 0,
+            packed: 0,
             live_bytes: 0,
             history_bytes: 0,
             packer: Packer::default(),
@@ -90,7 +102,7 @@ impl Table {
             self.past.entry(event.key.clone()).or_default().push(Version::Event(event.clone()));
         }
         self.history_bytes += event.size();
-        self.history.push_back(event);
+        self.history.push_back(Told::Whole(event));
     }
 
     /// What wakes the table's watchers, if it has any.
@@ -121,7 +133,7 @@ impl Table {
 
     /// The place in the history behind everything up to `revision`.
     pub(super) fn place_after(&self, revision: Revision) -> u64 {
-        self.dropped + self.history.partition_point(|event| event.revision <= revision) as u64
+        self.dropped + self.history.partition_point(|event| event.revision() <= revision) as u64
     }
 
     /// Looks at up to `look_max` events from `place` on and takes up to `take_max` whose keys start with
@@ -136,37 +148,80 @@ impl Table {
         let skip = usize::try_from(place.checked_sub(self.dropped)?).ok()?;
         let mut glance = Glance { events: Vec::new(), next: place, looked_at: None, at_end: false };
         for event in self.history.range(skip.min(self.history.len())..).take(look_max) {
-            if event.key.starts_with(prefix) {
+            if event.key().starts_with(prefix) {
                 if glance.events.len() == take_max {
                     return Some(glance);
                 }
                 glance.events.push(event.clone());
             }
             glance.next += 1;
-            glance.looked_at = Some(event.revision);
+            glance.looked_at = Some(event.revision());
         }
         glance.at_end = glance.next == self.dropped + self.history.len() as u64;
         Some(glance)
     }
 
     /// Forgets up to `events_max` events up to `revision` and the versions that only they needed. Returns
-    /// what the caller drops once it holds no lock; an empty answer means that nothing is left to forget.
-    pub(super) fn compact(&mut self, revision: Revision, events_max: usize) -> Vec<Version> {
-        let mut garbage = Vec::new();
+    /// what the caller drops once it holds no lock; an answer without events means that nothing is left to forget.
+    pub(super) fn compact(&mut self, revision: Revision, events_max: usize) -> Garbage {
+        let mut garbage = Garbage::default();
         for _ in 0..events_max {
-            if self.history.front().is_none_or(|event| event.revision > revision) {
+            if self.history.front().is_none_or(|event| event.revision() > revision) {
                 break;
             }
             let Some(event) = self.history.pop_front() else { break };
             self.dropped += 1;
             self.history_bytes -= event.size();
-            self.compact_key(&event.key, revision, &mut garbage);
-            garbage.push(Version::Event(event));
+            self.compact_key(event.key(), revision, &mut garbage.versions);
+            garbage.events.push(event);
         }
         if self.history.len() < self.history.capacity() / 4 {
             self.history.shrink_to(self.history.len() * 2);
         }
         garbage
+    }
+
+    /// Packs up to `events_max` events that have not been tried yet, but for the newest `whole`, and the versions that
+    /// they brought. Returns what the caller drops once it holds no lock; an answer without events means that nothing
+    /// is left to pack.
+    pub(super) fn pack(&mut self, whole: usize, events_max: usize) -> Garbage {
+        let mut garbage = Garbage::default();
+        let end = self.dropped + self.history.len().saturating_sub(whole) as u64;
+        let start = self.packed.max(self.dropped);
+        for place in (start..end).take(events_max) {
+            self.packed = place + 1;
+            let index =
+                usize::try_from(place - self.dropped).expect("it is less than the length of the history");
+            let Told::Whole(event) = self.history[index].clone() else { continue };
+            // There are few deletes, and what they leave behind says that they are deletes.
+            if event.kind == EventKind::Put {
+                let told = self.pack_put(&event, &mut garbage.versions);
+                self.history[index] = Told::Packed(Arc::new(told));
+            }
+            garbage.events.push(Told::Whole(event));
+        }
+        garbage
+    }
+
+    fn pack_put(&mut self, event: &Event, garbage: &mut Vec<Version>) -> PackedPut {
+        let version = self.packer.settle(event);
+        let mut earlier = None;
+        if let Some(versions) = self.past.get_mut(&event.key) {
+            let place = versions.partition_point(|version| version.revision() < event.revision);
+            earlier = versions[..place].last().filter(|version| version.is_there()).cloned();
+            if let Some(own) = versions.get_mut(place).filter(|own| own.revision() == event.revision) {
+                garbage.push(std::mem::replace(own, version.clone()));
+            }
+        }
+        if self.live.get(&event.key).is_some_and(|live| live.revision() == event.revision) {
+            garbage.extend(self.live.insert(version.clone()));
+        }
+        // What is compacted is known to the event alone.
+        let previous = event.previous.as_ref().map(|value| {
+            let alone = || Event { value: Bytes::clone(value), previous: None, ..event.clone() };
+            earlier.unwrap_or_else(|| self.packer.settle(&alone()))
+        });
+        PackedPut { version, previous }
     }
 
     fn compact_key(&mut self, key: &Arc<str>, revision: Revision, garbage: &mut Vec<Version>) {
@@ -191,7 +246,7 @@ impl Table {
 
     /// Up to `limit` versions of a range and how many follow, at a revision that is not compacted.
     pub(super) fn page(&self, range: &Range<'_>, at: Revision) -> (Vec<Version>, usize) {
-        let unchanged = self.history.back().is_none_or(|event| event.revision <= at);
+        let unchanged = self.history.back().is_none_or(|event| event.revision() <= at);
         if unchanged { self.page_now(range) } else { self.page_then(range, at) }
     }
 
@@ -251,11 +306,11 @@ impl Table {
         let start = self.live.rank(self.live.place(|key| is_before(key, range)));
         let end = self.live.place(|key| key < range.prefix || key.starts_with(range.prefix));
         let now = self.live.rank(end).saturating_sub(start);
-        let since = self.history.partition_point(|event| event.revision <= at);
+        let since = self.history.partition_point(|event| event.revision() <= at);
         if self.history.len() - since > now {
             return self.versions_then(range, at).count();
         }
-        let changed = self.history.range(since..).map(|event| &event.key);
+        let changed = self.history.range(since..).map(Told::key);
         let changed: std::collections::BTreeSet<&Arc<str>> =
             changed.filter(|key| !is_before(key, range) && key.starts_with(range.prefix)).collect();
         let there_now = changed.iter().filter(|key| self.live.get(key).is_some()).count();

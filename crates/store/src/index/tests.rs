@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Index, Record, Version};
-use crate::{EventKind, Range, commit};
+use super::{Index, Record, Step, Told, Version};
+use crate::{Event, EventKind, Range, commit};
 
 fn publish(index: &Index, table: &str, key: &str, kind: EventKind) {
     let current = index.newest(table, key).map(|version| version.entry());
@@ -73,4 +73,37 @@ fn a_long_list_is_read_at_one_revision_also_when_it_is_read_in_slices() {
         assert!(page.entries.is_sorted_by_key(|entry| entry.key.clone()));
     }
     churn.join().unwrap();
+}
+
+#[test]
+fn packed_history_tells_the_same_and_holds_no_value_as_it_came() {
+    let index = Index::default();
+    let value =
+        |number: u64| Bytes::from(format!("{{\"number\":{number},\"text\":\"{}\"}}", "words ".repeat(200)));
+    for number in 0..9 {
+        let (key, kind) = match number {
+            4 => ("a", EventKind::Delete),
+            _ => (["a", "b", "c"][number as usize % 3], EventKind::Put),
+        };
+        let current = index.newest("t", key).map(|version| version.entry());
+        let event =
+            commit::event(&Arc::from(key), current.as_ref(), index.revision() + 1, kind, value(number));
+        index.publish(&[Record { table: "t".into(), event }]);
+    }
+    let all = |index: &Index| -> Vec<Arc<Event>> {
+        let (mut cursor, _) = index.cursor("t", "", 0).unwrap();
+        let Step::Events(events) = index.advance(&mut cursor, 100) else { panic!("there are events") };
+        events.iter().map(Told::event).collect()
+    };
+    let before = all(&index);
+    index.pack(0);
+    assert_eq!(all(&index), before);
+    let state = index.read();
+    let table = &state.tables["t"];
+    let is_whole = |told: &&Told| matches!(told, Told::Whole(_));
+    let glance = table.glance(0, "", 100, 100).unwrap();
+    assert_eq!(glance.events.iter().filter(is_whole).count(), 1, "the delete");
+    for key in ["a", "b", "c"] {
+        assert!(matches!(table.newest(key), Some(Version::Packed(_))), "{key}");
+    }
 }
