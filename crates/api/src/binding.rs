@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::failover::{Failover, PurgeMode};
 use crate::propagation::ConflictResolution;
@@ -12,7 +11,7 @@ use crate::quantity::ResourceList;
 use crate::selector::NodeSelector;
 use crate::suspension::SuspendClusters;
 use crate::work::Health;
-use crate::{Condition, Object, Placement, Time, Toleration, is_default};
+use crate::{Condition, Object, Placement, Text, Time, Toleration, is_default};
 
 /// A binding of either scope.
 pub type Binding = Object<BindingSpec, BindingStatus>;
@@ -275,7 +274,7 @@ pub struct AggregatedStatusItem {
     pub cluster_name: String,
     /// The collected status as it is.
     #[serde(skip_serializing_if = "is_default")]
-    pub status: Option<Value>,
+    pub status: Option<Text>,
     /// Whether the member has the manifest.
     #[serde(skip_serializing_if = "is_default")]
     pub applied: bool,

@@ -33,7 +33,7 @@ pub use binding::{Binding, BindingSpec, BindingStatus, ClusterResourceBinding, R
 pub use cluster::{Cluster, ClusterSpec, ClusterStatus};
 pub use interpreter::{ResourceInterpreterCustomization, ResourceInterpreterSpec};
 pub use kinds::{Kind, Scope};
-pub use meta::{Condition, ConditionStatus, Object, ObjectMeta, OwnerReference, Unread};
+pub use meta::{Condition, ConditionStatus, Object, ObjectMeta, OwnerReference, Text, Unread};
 pub use override_policy::{ClusterOverridePolicy, OverridePolicy, OverrideSpec};
 pub use placement::{ClusterAffinity, Placement};
 pub use propagation::{ClusterPropagationPolicy, PolicyStatus, PropagationPolicy, PropagationSpec};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::kinds::Kind;
@@ -121,6 +122,36 @@ impl PartialEq for Unread {
 }
 
 impl Eq for Unread {}
+
+/// JSON that is kept as text, a quarter of what it takes as a tree. The text is made here, whoever wrote the original,
+/// so that two are equal when they say the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text(Box<str>);
+
+impl Text {
+    /// What it says.
+    pub fn read(&self) -> Value {
+        serde_json::from_str(&self.0).expect("it was written from a value")
+    }
+}
+
+impl From<Value> for Text {
+    fn from(value: Value) -> Self {
+        Self(value.to_string().into())
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.read().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(Self::from)
+    }
+}
 
 impl ObjectMeta {
     /// The label's value, empty when it is not set: Karmada treats both alike.

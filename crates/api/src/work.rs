@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Condition, Object, is_default};
+use crate::{Condition, Object, Text, is_default};
 
 /// A manifest on its way to one member.
 pub type Work = Object<WorkSpec, WorkStatus>;
@@ -57,7 +57,7 @@ pub struct ManifestStatus {
     pub identifier: ResourceIdentifier,
     /// The collected status as it is.
     #[serde(skip_serializing_if = "is_default")]
-    pub status: Option<Value>,
+    pub status: Option<Text>,
     /// Whether it is healthy.
     #[serde(skip_serializing_if = "is_default")]
     pub health: Option<Health>,

@@ -158,8 +158,7 @@ fn sources_mark(world: &World, binding: &Binding) -> Option<Mark> {
         return None;
     }
     let template = world.templates.get(&TemplateKey::of(binding)).map(|template| {
-        let generation = template.object["metadata"]["generation"].as_i64();
-        (&template.uid, &template.digest, generation, &template.labels, &template.annotations)
+        (&template.uid, &template.digest, template.generation, &template.labels, &template.annotations)
     });
     let clusters: Vec<&str> = world.clusters.iter().map(|cluster| cluster.metadata.name.as_str()).collect();
     Some(Mark::of((uid, generation, labels, annotations, template, clusters)))

@@ -1,6 +1,8 @@
 //! How is the whole doing? Gathers what the Works of a binding report into the binding's status, and from
 //! there into the template's.
 
+use std::sync::Arc;
+
 use decide::status::status;
 use decide::{BindingKey, TemplateKey, interpret};
 
@@ -48,7 +50,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     if let (Some(template), Some(path)) = (template, path)
         && let Some(status) = answer.of_template(&template, (ctx.now)())
     {
-        let before = &template.object["status"];
+        let before = &template.object()["status"];
         let written = ctx.control.write_status(&path, &template.resource_version, before, &status).await;
         let message = "Update Resource with AggregatedStatus successfully.";
         tell(ctx, Regarding::from(&*template), message, written.as_ref().err());
@@ -64,7 +66,9 @@ pub fn lags(ctx: &Ctx, key: &TemplateKey) -> bool {
     let world = ctx.view.world();
     let binding = world.bindings.get(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
     let Some((template, binding)) = world.templates.get(key).zip(binding) else { return false };
-    interpret::aggregate(&template.object, &binding.status.aggregated_status, (ctx.now)()).is_some()
+    let (template, binding) = (Arc::clone(template), Arc::clone(binding));
+    drop(world);
+    interpret::aggregate(&template.object(), &binding.status.aggregated_status, (ctx.now)()).is_some()
 }
 
 fn tell(ctx: &Ctx, about: Regarding, message: &str, error: Option<&Error>) {

@@ -137,23 +137,16 @@ async fn bindings(control: &Rest) -> Result<Vec<Binding>, Error> {
 }
 
 /// Its digest is that of the whole object; then the values go.
-fn template(object: Value) -> Option<Template> {
-    let mut template = Template::read(Arc::new(object))?;
+fn template(mut object: Value) -> Option<Template> {
+    let template = Template::read(&object)?;
     if names::is_left_alone(&template.key.namespace) {
         return None;
     }
-    if is_secret(&template.object) {
-        let mut object = Value::clone(&template.object);
-        hide_values(&mut object);
-        template.annotations = annotations(&object);
-        template.object = Arc::new(object);
+    if !is_secret(&object) {
+        return Some(template);
     }
-    Some(template)
-}
-
-fn annotations(object: &Value) -> BTreeMap<String, String> {
-    let pairs = object.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten();
-    pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+    hide_values(&mut object);
+    template.showing(&object)
 }
 
 fn put(world: &mut World, object: Value) {

@@ -26,7 +26,7 @@ fn template(namespace: &str, name: &str, app: &str) -> Template {
         },
         "spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "main", "image": "nginx"}]}}},
     });
-    Template::read(Arc::new(object)).expect("a template")
+    Template::read(&object).expect("a template")
 }
 
 fn object(kind: &kinds::Kind, namespace: &str, name: &str, selector: Value, clusters: &[&str]) -> Value {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use api::binding::{AggregatedStatusItem, FULLY_APPLIED};
 use api::work::{APPLIED, DISPATCHING, Health, ManifestStatus, ResourceIdentifier};
-use api::{Binding, Condition, ConditionStatus, Work, names};
+use api::{Binding, Condition, ConditionStatus, Text, Work, names};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -54,7 +54,7 @@ impl Status {
 
     /// The template's new status; none if it stays as it is.
     pub fn of_template(&self, template: &Template, now: Timestamp) -> Option<Value> {
-        interpret::aggregate(&template.object, &self.items, now)
+        interpret::aggregate(&template.object(), &self.items, now)
     }
 }
 
@@ -68,7 +68,7 @@ pub fn manifest_status(object: &Value) -> ManifestStatus {
             text(object, &["metadata", "namespace"]),
             text(object, &["metadata", "name"]),
         ),
-        status: interpret::reflect(object),
+        status: interpret::reflect(object).map(Text::from),
         health: Some(interpret::health(object)),
     }
 }

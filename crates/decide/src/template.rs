@@ -5,17 +5,22 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use api::interpreter::DependentObjectReference;
 use api::labels::is_bookkeeping;
 use api::records::{ClaimRecord, RECONCILE, WAITING};
 use api::{ObjectMeta, Time, names};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::binding::Interpretation;
+use crate::interpret;
 use crate::policy::{Moment, latest};
 
 mod digest;
+mod document;
 
 pub use digest::digest;
+use document::Document;
 
 /// Which template. Keys are ordered by name first, because names differ most and large maps compare a lot;
 /// who prints them sorts them otherwise.
@@ -95,17 +100,24 @@ pub struct Template {
     pub annotations: BTreeMap<String, String>,
     /// When its user last changed it.
     pub changed: Moment,
+    /// Grows with every change of what is wanted; zero where the kind does not count them.
+    pub generation: i64,
     /// Its deletion was asked for.
     pub deleting: bool,
     /// Digest of the user's part.
     pub digest: String,
-    /// The object, without what it says about who owns its fields: that is most of it, and asked once.
-    pub object: Arc<Value>,
+    /// How many replicas it wants and what each needs, as its kind is built in.
+    pub interpretation: Interpretation,
+    /// What must go along, as its kind is built in.
+    pub dependencies: Vec<DependentObjectReference>,
+    /// The object without its labels and annotations, and without what it says about who owns its fields: that is
+    /// most of it, and asked once.
+    pub(crate) document: Document,
 }
 
 impl Template {
-    /// Reads any object; none if it has no type or no name.
-    pub fn read(object: Arc<Value>) -> Option<Template> {
+    /// Reads any object; none if it has no type or no name, or nests deeper than API servers allow.
+    pub fn read(object: &Value) -> Option<Template> {
         let text = |name: &str| Some(object.get(name)?.as_str()?.to_owned());
         let fields = object.get("metadata")?.as_object()?;
         let owners = fields.get("managedFields").and_then(Value::as_array);
@@ -123,6 +135,7 @@ impl Template {
                 namespace: metadata.namespace,
                 name: metadata.name,
             }),
+            generation: metadata.generation,
             changed: Moment {
                 second: changed(owners, metadata.creation_timestamp),
                 version: metadata.resource_version.parse().unwrap_or(0),
@@ -132,9 +145,28 @@ impl Template {
             labels: metadata.labels,
             annotations: metadata.annotations,
             deleting: metadata.deletion_timestamp.is_some(),
-            digest: digest(&object),
-            object: without_owners(object),
+            digest: digest(object),
+            interpretation: interpret::interpretation(object),
+            dependencies: interpret::dependencies(object).unwrap_or_default(),
+            document: Document::of(object)?,
         })
+    }
+
+    /// The whole object, without what it says about who owns its fields.
+    pub fn object(&self) -> Value {
+        let mut object = self.document.read();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            put_map(metadata, "labels", &self.labels);
+            put_map(metadata, "annotations", &self.annotations);
+        }
+        object
+    }
+
+    /// The same template, of which less is shown: its digest and its meaning stay those of the whole.
+    #[must_use]
+    pub fn showing(self, object: &Value) -> Option<Template> {
+        let Template { annotations, document, .. } = Template::read(object)?;
+        Some(Template { annotations, document, ..self })
     }
 
     /// How things stood when the policy in charge claimed it.
@@ -158,28 +190,12 @@ impl Template {
         labels: BTreeMap<String, String>,
         annotations: BTreeMap<String, String>,
     ) -> Template {
-        let mut object = Value::clone(&self.object);
-        for (field, map) in [("labels", &labels), ("annotations", &annotations)] {
-            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                put_map(metadata, field, map);
-            }
-        }
-        Template { labels, annotations, object: Arc::new(object), ..self.clone() }
+        Template { labels, annotations, ..self.clone() }
     }
-}
-
-fn without_owners(mut object: Arc<Value>) -> Arc<Value> {
-    if object.pointer("/metadata/managedFields").is_some()
-        && let Some(metadata) = Arc::make_mut(&mut object).get_mut("metadata").and_then(Value::as_object_mut)
-    {
-        metadata.remove("managedFields");
-    }
-    object
 }
 
 fn put_map(metadata: &mut Map<String, Value>, field: &str, map: &BTreeMap<String, String>) {
     if map.is_empty() {
-        metadata.remove(field);
         return;
     }
     let pairs = map.iter().map(|(key, value)| (key.clone(), Value::String(value.clone())));

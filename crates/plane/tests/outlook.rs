@@ -48,7 +48,7 @@ fn at_rest(policy: &Value) -> View {
     let mut world = view.world().clone();
     world.settle_all(Answers::BRAIN);
     for template in world.templates.iter() {
-        view.put(Value::clone(&template.object));
+        view.put(template.object());
     }
     for binding in world.bindings.values() {
         view.put_binding(binding_key(&binding.metadata), (**binding).clone());

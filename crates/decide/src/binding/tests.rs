@@ -1,7 +1,5 @@
 //! What a binding repeats, what it keeps, and whom it refuses.
 
-use std::sync::Arc;
-
 use api::binding::{BindingSuspension, TargetCluster};
 use api::{RolloutPolicy, Suspension};
 use serde_json::{Value, json};
@@ -15,7 +13,7 @@ fn template(api_version: &str, name: &str) -> Template {
         "apiVersion": api_version, "kind": "Ingress",
         "metadata": {"name": name, "namespace": "default", "uid": format!("uid-{name}"), "resourceVersion": "7", "labels": {"team": "a"}},
     });
-    Template::read(Arc::new(object)).unwrap()
+    Template::read(&object).unwrap()
 }
 
 fn policy(spec: Value) -> Policy {

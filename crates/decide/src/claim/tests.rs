@@ -1,7 +1,5 @@
 //! The order of policies, what is written down, and the sentences that explain it.
 
-use std::sync::Arc;
-
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -13,7 +11,7 @@ fn template() -> Template {
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "nginx", "namespace": "default", "uid": "u", "labels": {"app": "nginx"}},
     });
-    Template::read(Arc::new(object)).unwrap()
+    Template::read(&object).unwrap()
 }
 
 fn policy(namespace: &str, name: &str, selector: serde_json::Value, rest: serde_json::Value) -> Policy {
@@ -165,7 +163,7 @@ fn a_template_that_something_else_took_over_is_left_alone() {
         "apiVersion": "v1", "kind": "Service",
         "metadata": {"name": "a", "namespace": "b", "labels": {"resourcetemplate.karmada.io/claimed-by": "MultiClusterService"}},
     });
-    let template = Template::read(Arc::new(object)).unwrap();
+    let template = Template::read(&object).unwrap();
     let claim = claim(&template, FRESH, &Policies::default(), &Gates::default());
     assert!(matches!(claim, Claim::Foreign(_)));
     assert_eq!(claim.why().to_string(), "MultiClusterService took it over, so policies leave it alone");

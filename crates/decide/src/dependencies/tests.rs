@@ -1,7 +1,5 @@
 //! Who holds a dependency, and who decides its rules.
 
-use std::sync::Arc;
-
 use api::binding::TargetCluster;
 use api::kinds;
 use serde_json::json;
@@ -13,7 +11,7 @@ fn config() -> Template {
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "conf", "namespace": "default", "uid": "u-conf", "resourceVersion": "3"},
     });
-    Template::read(Arc::new(object)).unwrap()
+    Template::read(&object).unwrap()
 }
 
 fn needing(name: &str, clusters: &[&str], held: &[&str]) -> Binding {

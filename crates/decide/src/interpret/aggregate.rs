@@ -2,6 +2,7 @@
 
 mod job;
 
+use api::Text;
 use api::binding::AggregatedStatusItem;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -11,6 +12,7 @@ use crate::fields::{at, integer, list, pairs, text};
 
 /// The template's new status; none if it stays as it is.
 pub fn aggregate(template: &Value, items: &[AggregatedStatusItem], now: Timestamp) -> Option<Value> {
+    let items = &items.iter().map(Told::from).collect::<Vec<_>>()[..];
     let new = match Kind::of(template)? {
         Kind::Deployment => counters(template, items, &DEPLOYMENT),
         Kind::ReplicaSet => counters(template, items, &REPLICA_SET),
@@ -28,6 +30,18 @@ pub fn aggregate(template: &Value, items: &[AggregatedStatusItem], now: Timestam
         Kind::ServiceImport => return None,
     };
     (at(template, &["status"]).unwrap_or(&json!({})) != &new).then_some(new)
+}
+
+/// What a member tells.
+struct Told<'a> {
+    cluster_name: &'a str,
+    status: Option<Value>,
+}
+
+impl<'a> From<&'a AggregatedStatusItem> for Told<'a> {
+    fn from(item: &'a AggregatedStatusItem) -> Self {
+        Self { cluster_name: &item.cluster_name, status: item.status.as_ref().map(Text::read) }
+    }
 }
 
 /// Fields that are added up; those in the second list are written even when they are 0, as Kubernetes does.
@@ -57,7 +71,7 @@ const DAEMON_SET: Counters = Counters(
 
 /// Adds up the counters and leaves the rest of the status alone. The template counts as observed when every
 /// member has observed the manifest that came from this very generation of it.
-fn counters(template: &Value, items: &[AggregatedStatusItem], Counters(fields, always): &Counters) -> Value {
+fn counters(template: &Value, items: &[Told<'_>], Counters(fields, always): &Counters) -> Value {
     let generation = integer(template, &["metadata", "generation"]).unwrap_or(0);
     let mut status: Map<String, Value> =
         pairs(template, &["status"]).map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -68,7 +82,7 @@ fn counters(template: &Value, items: &[AggregatedStatusItem], Counters(fields, a
             false => drop(status.insert((*field).to_owned(), sum.into())),
         }
     }
-    let caught_up = |item: &AggregatedStatusItem| {
+    let caught_up = |item: &Told<'_>| {
         let number =
             |field: &str| item.status.as_ref().and_then(|status| integer(status, &[field])).unwrap_or(0);
         item.status.is_some()
@@ -82,19 +96,19 @@ fn counters(template: &Value, items: &[AggregatedStatusItem], Counters(fields, a
     Value::Object(status)
 }
 
-fn statuses(items: &[AggregatedStatusItem]) -> impl Iterator<Item = &Value> {
+fn statuses<'a>(items: &'a [Told<'_>]) -> impl Iterator<Item = &'a Value> {
     items.iter().filter_map(|item| item.status.as_ref())
 }
 
-fn sum(items: &[AggregatedStatusItem], field: &str) -> i64 {
+fn sum(items: &[Told<'_>], field: &str) -> i64 {
     statuses(items).filter_map(|status| integer(status, &[field])).fold(0, i64::saturating_add)
 }
 
-fn sums(items: &[AggregatedStatusItem], fields: &[&str]) -> Value {
+fn sums(items: &[Told<'_>], fields: &[&str]) -> Value {
     Value::Object(fields.iter().map(|field| ((*field).to_owned(), sum(items, field).into())).collect())
 }
 
-fn addresses(items: &[AggregatedStatusItem]) -> Value {
+fn addresses(items: &[Told<'_>]) -> Value {
     let all = statuses(items).flat_map(|status| list(status, &["loadBalancer", "ingress"]));
     let mut points: Vec<Value> = all.cloned().collect();
     points.sort_by_cached_key(|point| {
@@ -107,7 +121,7 @@ fn addresses(items: &[AggregatedStatusItem]) -> Value {
     }
 }
 
-fn cron_job(template: &Value, items: &[AggregatedStatusItem]) -> Value {
+fn cron_job(template: &Value, items: &[Told<'_>]) -> Value {
     let mut status: Map<String, Value> =
         pairs(template, &["status"]).map(|(k, v)| (k.clone(), v.clone())).collect();
     let active: Vec<Value> = statuses(items).flat_map(|status| list(status, &["active"])).cloned().collect();
@@ -132,8 +146,8 @@ fn moment(time: &str) -> Option<Timestamp> {
 }
 
 /// The first phase of the list that some member is in; a member without a status is `Pending`.
-fn phase(items: &[AggregatedStatusItem], order: &[&str]) -> Option<Value> {
-    let is_in = |item: &AggregatedStatusItem, phase: &str| match &item.status {
+fn phase(items: &[Told<'_>], order: &[&str]) -> Option<Value> {
+    let is_in = |item: &Told<'_>, phase: &str| match &item.status {
         Some(status) => text(status, &["phase"]) == phase,
         None => phase == "Pending",
     };
@@ -141,7 +155,7 @@ fn phase(items: &[AggregatedStatusItem], order: &[&str]) -> Option<Value> {
     Some(json!({"phase": first}))
 }
 
-fn pod(items: &[AggregatedStatusItem]) -> Option<Value> {
+fn pod(items: &[Told<'_>]) -> Option<Value> {
     let mut status = phase(items, &["Failed", "Pending", "Running", "Succeeded"])?;
     for field in ["containerStatuses", "initContainerStatuses"] {
         let containers = statuses(items).flat_map(|status| list(status, &[field]));
@@ -159,18 +173,18 @@ fn pod(items: &[AggregatedStatusItem]) -> Option<Value> {
     Some(status)
 }
 
-fn claim(items: &[AggregatedStatusItem]) -> Value {
+fn claim(items: &[Told<'_>]) -> Value {
     let phases: Vec<&str> = statuses(items).map(|status| text(status, &["phase"])).collect();
     let lost = phases.contains(&"Lost");
     let other = phases.iter().rfind(|phase| **phase != "Bound").unwrap_or(&"Bound");
     json!({"phase": if lost { "Lost" } else { *other }})
 }
 
-fn disruption_budget(items: &[AggregatedStatusItem]) -> Value {
+fn disruption_budget(items: &[Told<'_>]) -> Value {
     let mut status = sums(items, &["currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed"]);
     let disrupted: Map<String, Value> = items
         .iter()
-        .filter_map(|item| Some((&item.cluster_name, item.status.as_ref()?)))
+        .filter_map(|item| Some((item.cluster_name, item.status.as_ref()?)))
         .flat_map(|(cluster, status)| {
             pairs(status, &["disruptedPods"])
                 .map(move |(pod, time)| (format!("{cluster}/{pod}"), time.clone()))

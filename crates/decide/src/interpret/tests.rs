@@ -247,7 +247,7 @@ fn check_aggregate(template: &Value, members: &[Value], expected: Value) {
     let now: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
     let item = |(index, status): (usize, &Value)| AggregatedStatusItem {
         cluster_name: format!("m{}", index + 1),
-        status: (!status.is_null()).then(|| status.clone()),
+        status: (!status.is_null()).then(|| status.clone().into()),
         ..AggregatedStatusItem::default()
     };
     let items: Vec<_> = members.iter().enumerate().map(item).collect();

@@ -61,7 +61,7 @@ fn each_work_tells_its_part_sorted_by_cluster() {
             ("m4", false, Some(Health::Unknown), ""),
         ]
     );
-    assert_eq!(told.items[0].status.as_ref().expect("a status")["availableReplicas"], 1);
+    assert_eq!(told.items[0].status.as_ref().expect("a status").read()["availableReplicas"], 1);
 }
 
 #[test]

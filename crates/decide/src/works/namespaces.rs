@@ -29,6 +29,7 @@ pub fn namespace_works(namespace: &Template, sources: Sources<'_>) -> BTreeMap<S
     if !is_synced(namespace) {
         return works;
     }
+    let object = namespace.object();
     let staying = sources.clusters.iter().filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
     for cluster in staying {
         let old = sources.existing.iter().find(|old| cluster_of(old) == cluster.metadata.name);
@@ -36,7 +37,7 @@ pub fn namespace_works(namespace: &Template, sources: Sources<'_>) -> BTreeMap<S
             continue;
         }
         let Overridden::Done { object, cluster_policies, .. } =
-            overrides(&namespace.object, cluster, sources.overrides)
+            overrides(&object, cluster, sources.overrides)
         else {
             continue;
         };
@@ -91,7 +92,6 @@ fn work(namespace: &Template, mut manifest: Value, cluster: &str, old: Option<&W
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use api::Cluster;
     use serde_json::json;
@@ -104,7 +104,7 @@ mod tests {
             "metadata": { "name": name, "uid": "u", "resourceVersion": "3", "labels": labels },
             "spec": { "finalizers": ["kubernetes"] }, "status": { "phase": "Active" },
         });
-        Template::read(Arc::new(object)).expect("a template")
+        Template::read(&object).expect("a template")
     }
 
     fn rendered(namespace: &Template, existing: &[Work]) -> BTreeMap<String, Work> {

@@ -28,13 +28,14 @@ const CLAIM_ANNOTATIONS: [&str; 3] = [
 /// Renders a Work for every target; a cluster whose overrides fail is told and left alone.
 pub(super) fn render(binding: &Binding, template: &Template, sources: Sources<'_>, answer: &mut Works) {
     let targets = targets(&binding.spec);
-    let completions = completions(binding, template, &targets);
+    let whole = template.object();
+    let completions = completions(binding, template, &whole, &targets);
     let clusters: BTreeMap<&str, &Cluster> =
         sources.clusters.iter().map(|cluster| (cluster.metadata.name.as_str(), cluster)).collect();
     for (index, target) in targets.iter().enumerate() {
         // A cluster that is gone gets nothing, and its Works go with its namespace.
         let Some(cluster) = clusters.get(target.name.as_str()) else { continue };
-        let mut object = Value::clone(&template.object);
+        let mut object = whole.clone();
         if is_workload(&binding.spec) {
             revise_replicas(&mut object, target.replicas);
         }
@@ -55,10 +56,15 @@ pub(super) fn render(binding: &Binding, template: &Template, sources: Sources<'_
 }
 
 /// How often the pods of a Job must succeed in each target; none if that is not divided.
-fn completions(binding: &Binding, template: &Template, targets: &[TargetCluster]) -> Option<Vec<i64>> {
+fn completions(
+    binding: &Binding,
+    template: &Template,
+    whole: &Value,
+    targets: &[TargetCluster],
+) -> Option<Vec<i64>> {
     let placement = binding.spec.placement.as_ref()?;
     let divided = binding.spec.replicas > 0 && Strategy::of(placement) != Strategy::Duplicated;
-    let total = integer(&template.object, &["spec", "completions"])?;
+    let total = integer(whole, &["spec", "completions"])?;
     if !divided || template.key.kind != "Job" || targets.iter().all(|target| target.replicas == 0) {
         return None;
     }
@@ -98,7 +104,7 @@ fn work(
     for (key, value) in &back {
         set(&mut manifest, "annotations", &[(key, value)]);
     }
-    let generation = integer(&template.object, &["metadata", "generation"]).unwrap_or(0).to_string();
+    let generation = template.generation.to_string();
     if generation != "0" {
         set(&mut manifest, "annotations", &[(annotations::TEMPLATE_GENERATION, &generation)]);
     }

@@ -1,13 +1,11 @@
 //! What members receive, what they keep receiving when a binding is frozen, and what goes.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::*;
 
 fn template(object: Value) -> Template {
-    Template::read(Arc::new(object)).expect("a template")
+    Template::read(&object).expect("a template")
 }
 
 fn deployment() -> Value {

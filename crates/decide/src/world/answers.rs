@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::World;
 use crate::binding::Interpretation;
-use crate::interpret;
 use crate::placement::{Placement, Recent, Schedule, Trigger};
 use crate::template::Template;
 use crate::works::{Sources, namespace_works, works};
@@ -31,8 +30,8 @@ pub struct Answers<'a> {
 impl Answers<'static> {
     /// The answers of this crate, for the kinds that are built in.
     pub const BRAIN: Answers<'static> = Answers {
-        interpret: &|template| interpret::interpretation(&template.object),
-        dependencies: &|template| interpret::dependencies(&template.object).unwrap_or_default(),
+        interpret: &|template| template.interpretation.clone(),
+        dependencies: &|template| template.dependencies.clone(),
         place: &place,
         render: &render,
     };

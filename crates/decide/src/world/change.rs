@@ -125,7 +125,7 @@ impl World {
 
     fn put_template(&mut self, object: Arc<Value>) -> Result<BTreeSet<Arc<TemplateKey>>, ChangeError> {
         let nameless = error(&object, "it has no type or no name");
-        let template = Template::read(object).ok_or(nameless)?;
+        let template = Template::read(&object).ok_or(nameless)?;
         if names::is_left_alone(&template.key.namespace) {
             return Ok(BTreeSet::new());
         }

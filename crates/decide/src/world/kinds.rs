@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::cluster::{ApiEnablement, ApiResource};
+use serde_json::Value;
 
 use super::World;
 use crate::fields::{list, text};
-use crate::template::{Template, TemplateKey};
+use crate::template::TemplateKey;
 
 /// True for the definition of a kind.
 pub(crate) fn is_definition(key: &TemplateKey) -> bool {
@@ -23,13 +24,14 @@ impl World {
     ) -> BTreeSet<Arc<TemplateKey>> {
         let mut concerned = BTreeSet::new();
         for key in keys.filter(|key| is_definition(key)) {
-            let Some(definition) = self.templates.get(key).cloned() else { continue };
+            let Some(definition) = self.templates.get(key) else { continue };
             let Some(binding) = self.bindings.get(&key.binding()) else { continue };
             let names: BTreeSet<String> =
                 binding.spec.clusters.iter().map(|target| target.name.clone()).collect();
+            let definition = definition.object();
             let resource = defined(&definition);
-            for version in list(&definition.object, &["spec", "versions"]) {
-                let group = text(&definition.object, &["spec", "group"]);
+            for version in list(&definition, &["spec", "versions"]) {
+                let group = text(&definition, &["spec", "group"]);
                 let group_version = format!("{group}/{}", text(version, &["name"]));
                 if self.enable(&names, &group_version, &resource) {
                     concerned.extend(
@@ -69,7 +71,7 @@ impl World {
     }
 }
 
-fn defined(definition: &Template) -> ApiResource {
-    let part = |field: &str| text(&definition.object, &["spec", "names", field]).to_owned();
+fn defined(definition: &Value) -> ApiResource {
+    let part = |field: &str| text(definition, &["spec", "names", field]).to_owned();
     ApiResource { name: part("plural"), kind: part("kind") }
 }

@@ -127,10 +127,10 @@ impl Story {
         let decided = self.world.look(key, Answers::BRAIN);
         let Some(marks) = decided.and_then(|decided| decided.template) else { return };
         let template = self.world.templates.get(key).expect("it was looked at");
-        let mut object = Value::clone(&template.object);
+        let mut object = template.object();
         object["metadata"]["labels"] = json!(marks.labels);
         object["metadata"]["annotations"] = json!(marks.annotations);
-        self.world.templates.insert(Template::read(Arc::new(object)).expect("a template"));
+        self.world.templates.insert(Template::read(&object).expect("a template"));
     }
 
     pub fn put_policy(&mut self, policy: PropagationPolicy) {
@@ -186,7 +186,7 @@ impl Story {
     pub fn put_template(&mut self, mut object: Value) {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         object["metadata"]["managedFields"] = json!([{"time": self.stamp(), "fieldsV1": {"f:spec": {}}}]);
-        let key = Template::read(Arc::new(object.clone())).expect("a template").key;
+        let key = Template::read(&object).expect("a template").key;
         if let Some(old) = self.world.templates.get(&key) {
             object["metadata"]["uid"] = old.uid.clone().into();
             object["metadata"]["creationTimestamp"] =
@@ -202,13 +202,13 @@ impl Story {
             object["metadata"]["creationTimestamp"] = self.stamp().into();
         }
         self.templates.insert(key.clone(), object.clone());
-        self.world.templates.insert(Template::read(Arc::new(object)).expect("a template"));
+        self.world.templates.insert(Template::read(&object).expect("a template"));
         self.look(&[key].into());
     }
 
     /// A template as its user wrote it last, before any controller looked.
     pub fn as_written(&self, key: &TemplateKey) -> Arc<Template> {
-        Arc::new(Template::read(Arc::new(self.templates[key].clone())).expect("a template"))
+        Arc::new(Template::read(&self.templates[key]).expect("a template"))
     }
 
     fn delete_template(&mut self, name: &str) {
@@ -244,11 +244,11 @@ impl Story {
     fn mark(&mut self, name: &str, annotation: &str, value: &str) {
         let key = words::template_key(name).expect("a template");
         let template = self.world.templates.get(&key).expect("there is one");
-        let mut object = Value::clone(&template.object);
+        let mut object = template.object();
         object["metadata"]["annotations"][annotation] = value.into();
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         object["status"] = self.templates[&key]["status"].clone();
-        self.world.templates.insert(Template::read(Arc::new(object)).expect("a template"));
+        self.world.templates.insert(Template::read(&object).expect("a template"));
         self.look(&[Arc::new(key)].into());
     }
 
@@ -257,11 +257,11 @@ impl Story {
         let key = words::template_key(name).expect("a template");
         let ours = |key: &String| key.starts_with(api::records::PREFIX);
         let template = self.world.templates.get(&key).expect("there is one");
-        let mut object = Value::clone(&template.object);
+        let mut object = template.object();
         if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
             annotations.retain(|key, _| !ours(key));
         }
-        self.world.templates.insert(Template::read(Arc::new(object)).expect("a template"));
+        self.world.templates.insert(Template::read(&object).expect("a template"));
         if let Some(binding) = Arc::make_mut(&mut self.world.bindings).get_mut(&key.binding()) {
             Arc::make_mut(binding).metadata.annotations.retain(|key, _| !ours(key));
         }
@@ -284,8 +284,8 @@ impl Story {
         for ((cluster, key), (binding, target)) in wanted {
             let Some(template) = self.world.templates.get(&key) else { continue };
             if !is_held(binding, &cluster) && self.renders(template, binding, &cluster) {
-                let version =
-                    template.object.pointer("/spec/version").and_then(Value::as_str).unwrap_or("v1");
+                let object = template.object();
+                let version = object.pointer("/spec/version").and_then(Value::as_str).unwrap_or("v1");
                 self.members.insert((cluster, key), (target.replicas, version.to_owned()));
             }
         }

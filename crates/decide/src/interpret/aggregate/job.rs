@@ -1,17 +1,16 @@
 //! How does a Job fare that runs in several members? It is done when it is done everywhere.
 
 use api::Time;
-use api::binding::AggregatedStatusItem;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{moment, statuses, sum};
+use super::{Told, moment, statuses, sum};
 use crate::fields::{at, integer, list, text};
 
 /// The status of a Job's template; none once it is complete, for then nothing changes any more. A Job has failed as
 /// soon as it failed in one member; what happens in the others is counted still, so that it does not matter who was
 /// first. Kubernetes wants a finished Job to have begun, to have nothing active, and to say beforehand that it fails.
-pub(super) fn aggregate(template: &Value, items: &[AggregatedStatusItem], now: Timestamp) -> Option<Value> {
+pub(super) fn aggregate(template: &Value, items: &[Told<'_>], now: Timestamp) -> Option<Value> {
     let old = at(template, &["status"]).cloned().unwrap_or(json!({}));
     if has(&old, "Complete") {
         return None;
@@ -47,16 +46,12 @@ pub(super) fn aggregate(template: &Value, items: &[AggregatedStatusItem], now: T
     Some(Value::Object(status))
 }
 
-fn conditions(old: &Value, items: &[AggregatedStatusItem], now: Timestamp) -> Vec<Value> {
-    let in_status = |item: &AggregatedStatusItem, kind: &str| {
-        item.status.as_ref().is_some_and(|status| has(status, kind))
-    };
+fn conditions(old: &Value, items: &[Told<'_>], now: Timestamp) -> Vec<Value> {
+    let in_status =
+        |item: &Told<'_>, kind: &str| item.status.as_ref().is_some_and(|status| has(status, kind));
     let everywhere = |kind: &str| !items.is_empty() && items.iter().all(|item| in_status(item, kind));
-    let failed: Vec<&str> = items
-        .iter()
-        .filter(|item| in_status(item, "Failed"))
-        .map(|item| item.cluster_name.as_str())
-        .collect();
+    let failed: Vec<&str> =
+        items.iter().filter(|item| in_status(item, "Failed")).map(|item| item.cluster_name).collect();
     if !failed.is_empty() {
         let message = format!("Job executed failed in member clusters {}", failed.join(","));
         return ["FailureTarget", "Failed"]
@@ -79,7 +74,7 @@ fn conditions(old: &Value, items: &[AggregatedStatusItem], now: Timestamp) -> Ve
 }
 
 /// The times that members tell.
-fn times<'a>(items: &'a [AggregatedStatusItem], field: &str) -> Vec<&'a str> {
+fn times<'a>(items: &'a [Told<'_>], field: &str) -> Vec<&'a str> {
     statuses(items).map(|status| text(status, &[field])).filter(|time| !time.is_empty()).collect()
 }
 

@@ -79,7 +79,8 @@ impl World {
             }
             _ if is_definition(key) => {
                 let Some(definition) = self.templates.get(key) else { return BTreeSet::new() };
-                let part = |path: &[&str]| text(&definition.object, path);
+                let definition = definition.object();
+                let part = |path: &[&str]| text(&definition, path);
                 let (group, kind) = (part(&["spec", "group"]), part(&["spec", "names", "kind"]));
                 self.keys(|other| other.group() == group && other.kind == kind)
             }
