@@ -2,7 +2,7 @@
 //! and definitions empty themselves, namespaces get their default objects. Requests leave notes; one
 //! task works them off. All notes can be derived from the store, so a restart forgets nothing.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -63,8 +63,9 @@ struct State {
     queued: HashSet<Chore>,
     /// Chores that are being done, or wait to be tried again.
     unfinished: usize,
-    /// Who names an object as its owner, by the owner's uid.
-    dependents: HashMap<String, BTreeSet<Place>>,
+    /// Who names an object as its owner, by the owner's uid. One set for all: most owners have one dependent, and a
+    /// set takes room for eleven.
+    dependents: BTreeSet<(Box<str>, Place)>,
     /// Namespaces that are being emptied: each removal inside is a reason to look again.
     terminating: HashSet<String>,
     /// Definitions that are being deleted: nothing is added to their kinds.
@@ -144,8 +145,11 @@ impl Housekeeping {
     }
 
     fn dependents(&self, uid: &str) -> Vec<Place> {
-        self.with(|state| state.dependents.get(uid).map(|places| places.iter().cloned().collect()))
-            .unwrap_or_default()
+        let first = (uid.into(), Place { table: "".into(), key: "".into() });
+        self.with(|state| {
+            let named = state.dependents.range(first..).take_while(|(owner, _)| **owner == *uid);
+            named.map(|(_, place)| place.clone()).collect()
+        })
     }
 }
 

@@ -66,7 +66,8 @@ struct Inner {
 
 #[derive(Default)]
 struct WorkIndex {
-    by_binding: BTreeMap<String, BTreeSet<WorkKey>>,
+    /// One set for all: most bindings have few Works, and a set takes room for eleven.
+    by_binding: BTreeSet<(Arc<str>, WorkKey)>,
     all: BTreeMap<WorkKey, SeenWork>,
     /// Bindings by permanent id.
     bindings: BTreeMap<String, BindingKey>,
@@ -76,7 +77,8 @@ struct WorkIndex {
 
 /// What of a Work has to be known to tell its changes apart, and to tell on what it tells.
 struct SeenWork {
-    binding: String,
+    /// The permanent id of its binding.
+    binding: Arc<str>,
     wanted: Wanted,
     /// Stands for the whole of it.
     version: Mark,
@@ -225,19 +227,19 @@ impl View {
     /// Takes in a Work; true when it is new or wants something else than before.
     pub fn put_work(&self, key: WorkKey, work: &WorkNews) -> bool {
         let metadata = &work.metadata;
-        let binding = binding_id(metadata).to_owned();
+        let binding: Arc<str> = binding_id(metadata).into();
         let wanted = wanted(metadata);
         let mut works = self.works_mut();
         let version = Mark::of(&metadata.resource_version);
         let status = serde_json::to_string(&work.status).expect("our objects always serialise").into();
         let kinds = kinds_of(work).into_iter().map(|kind| works.shared(kind)).collect();
-        let seen = SeenWork { binding: binding.clone(), wanted, version, status, kinds };
+        let seen = SeenWork { binding: Arc::clone(&binding), wanted, version, status, kinds };
         let before = works.all.insert(key.clone(), seen);
         if let Some(before) = before.as_ref().filter(|before| before.binding != binding) {
-            works.forget(&before.binding, &key);
+            works.by_binding.remove(&(Arc::clone(&before.binding), key.clone()));
         }
         if !binding.is_empty() {
-            works.by_binding.entry(binding).or_default().insert(key);
+            works.by_binding.insert((binding, key));
         }
         before.is_none_or(|before| before.wanted != wanted)
     }
@@ -246,19 +248,19 @@ impl View {
     pub fn remove_work(&self, key: &WorkKey) {
         let mut works = self.works_mut();
         if let Some(seen) = works.all.remove(key) {
-            works.forget(&seen.binding, key);
+            works.by_binding.remove(&(seen.binding, key.clone()));
         }
     }
 
     /// The Works of a binding.
     pub fn works_of(&self, binding: &Binding) -> Vec<WorkKey> {
-        self.works().by_binding.get(binding_id(&binding.metadata)).into_iter().flatten().cloned().collect()
+        self.works().of(binding).cloned().collect()
     }
 
     /// The Works of a binding, and what stands for the state of each: with its status, and without.
     pub fn works_seen(&self, binding: &Binding) -> Vec<(WorkKey, Mark, Wanted)> {
         let works = self.works();
-        let keys = works.by_binding.get(binding_id(&binding.metadata)).into_iter().flatten();
+        let keys = works.of(binding);
         let seen = |key: &WorkKey| works.all.get(key).map(|seen| (key.clone(), seen.version, seen.wanted));
         keys.filter_map(seen).collect()
     }
@@ -266,7 +268,7 @@ impl View {
     /// What the Works of a binding say, without what they bring; those that are going say nothing any more.
     pub fn work_statuses(&self, binding: &Binding) -> Vec<Work> {
         let works = self.works();
-        let keys = works.by_binding.get(binding_id(&binding.metadata)).into_iter().flatten();
+        let keys = works.of(binding);
         let told = keys.filter_map(|key| {
             let seen = works.all.get(key).filter(|seen| !seen.wanted.1)?;
             let mut work = Work::new(&kinds::WORK, &names::execution_namespace(&key.cluster), &key.name);
@@ -299,7 +301,7 @@ impl View {
     /// The binding that a Work belongs to.
     pub fn binding_of(&self, key: &WorkKey) -> Option<BindingKey> {
         let works = self.works();
-        works.bindings.get(&works.all.get(key)?.binding).cloned()
+        works.bindings.get(&*works.all.get(key)?.binding).cloned()
     }
 
     /// The Works for one member.
@@ -385,13 +387,11 @@ impl WorkIndex {
         })
     }
 
-    fn forget(&mut self, id: &str, key: &WorkKey) {
-        if let Some(works) = self.by_binding.get_mut(id) {
-            works.remove(key);
-            if works.is_empty() {
-                self.by_binding.remove(id);
-            }
-        }
+    /// The Works of a binding.
+    fn of(&self, binding: &Binding) -> impl Iterator<Item = &WorkKey> {
+        let id: Arc<str> = binding_id(&binding.metadata).into();
+        let first = (Arc::clone(&id), WorkKey { cluster: String::new(), name: String::new() });
+        self.by_binding.range(first..).take_while(move |(other, _)| *other == id).map(|(_, key)| key)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a member knows of its cluster: the facts of every object it looks after, who owns whom, what is
 //! left on the nodes, and which objects are to be looked at because of a change.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::facts::{self, Detail, Facts, Phase};
@@ -12,8 +12,9 @@ use crate::node::Nodes;
 #[derive(Default)]
 pub struct World {
     objects: BTreeMap<Key, Facts>,
-    /// Who is controlled by an object, by its uid.
-    children: HashMap<Arc<str>, BTreeSet<Key>>,
+    /// Who is controlled by an object, by its uid. One set for all: most have one child, and a set takes room for
+    /// eleven.
+    children: BTreeSet<(Arc<str>, Key)>,
     pub nodes: Nodes,
     /// Pods that wait for room.
     unplaced: BTreeSet<Key>,
@@ -35,8 +36,11 @@ impl World {
 
     /// The objects of a kind that an object controls, with their facts, in order.
     pub fn children(&self, uid: &str, kind: Kind) -> impl Iterator<Item = (&Key, &Facts)> {
-        let keys = self.children.get(uid).into_iter().flatten().filter(move |key| key.kind == kind);
-        keys.filter_map(|key| self.objects.get_key_value(key))
+        let first: (Arc<str>, Key) = (uid.into(), Key { kind, path: "".into() });
+        let owner = Arc::clone(&first.0);
+        let keys =
+            self.children.range(first..).take_while(move |(uid, key)| *uid == owner && key.kind == kind);
+        keys.filter_map(|(_, key)| self.objects.get_key_value(key))
     }
 
     /// The pods that an object controls and that are not on their way out.
@@ -47,7 +51,10 @@ impl World {
 
     /// Takes note of an object's state. States that are older than what is known change nothing.
     /// `echo` says that the object needs no further look: its state is what we just made of it.
-    pub fn observe(&mut self, key: Key, facts: Facts, echo: bool) {
+    pub fn observe(&mut self, key: Key, mut facts: Facts, echo: bool) {
+        if let Some(owner) = &mut facts.owner {
+            self.share(owner);
+        }
         let old = self.objects.get(&key);
         if old.is_some_and(|old| old.revision >= facts.revision) {
             return;
@@ -118,9 +125,18 @@ impl World {
         batch
     }
 
+    /// Names an owner by what is known of it, so that no name is kept twice.
+    fn share(&self, owner: &mut facts::Owner) {
+        let Some((key, facts)) = self.objects.get_key_value(&owner.key) else { return };
+        owner.key = key.clone();
+        if facts.uid == owner.uid {
+            owner.uid = Arc::clone(&facts.uid);
+        }
+    }
+
     fn link(&mut self, key: &Key, facts: &Facts) {
         if let Some(owner) = facts.holder() {
-            self.children.entry(owner.uid.clone()).or_default().insert(key.clone());
+            self.children.insert((Arc::clone(&owner.uid), key.clone()));
         }
         match &facts.detail {
             Detail::Pod(pod) if pod.takes_room() => self.nodes.take(&pod.node, pod.wish.needs),
@@ -130,13 +146,8 @@ impl World {
     }
 
     fn unlink(&mut self, key: &Key, facts: &Facts) {
-        if let Some(owner) = facts.holder()
-            && let Some(children) = self.children.get_mut(&owner.uid)
-        {
-            children.remove(key);
-            if children.is_empty() {
-                self.children.remove(&owner.uid);
-            }
+        if let Some(owner) = facts.holder() {
+            self.children.remove(&(Arc::clone(&owner.uid), key.clone()));
         }
         match &facts.detail {
             Detail::Pod(pod) if pod.takes_room() => self.nodes.give_back(&pod.node, pod.wish.needs),

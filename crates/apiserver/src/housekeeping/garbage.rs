@@ -40,15 +40,10 @@ impl Engine {
         let place = place_of(resource, object);
         self.housekeeping.with(|state| {
             for gone in before.iter().filter(|uid| !after.contains(uid)) {
-                if let Some(places) = state.dependents.get_mut(*gone) {
-                    places.remove(&place);
-                }
-                if state.dependents.get(*gone).is_some_and(std::collections::BTreeSet::is_empty) {
-                    state.dependents.remove(*gone);
-                }
+                state.dependents.remove(&((*gone).into(), place.clone()));
             }
             for owner in &after {
-                state.dependents.entry((*owner).to_owned()).or_default().insert(place.clone());
+                state.dependents.insert(((*owner).into(), place.clone()));
             }
         });
         match new {
@@ -78,7 +73,7 @@ impl Engine {
         let place = Place { table: resource.table.clone(), key: key.into() };
         self.housekeeping.with(|state| {
             for reference in &outline.metadata.owner_references {
-                state.dependents.entry(reference.uid.clone()).or_default().insert(place.clone());
+                state.dependents.insert((reference.uid.as_str().into(), place.clone()));
             }
         });
         self.housekeeping.enqueue(Chore::Ownership(place));

@@ -84,6 +84,33 @@ pub enum Seen<T = Value> {
     Complete,
 }
 
+/// What is there, each by namespace and name in one text: there may be a great many.
+#[derive(Default)]
+struct Known(BTreeSet<Box<str>>);
+
+impl Known {
+    fn insert(&mut self, (namespace, name): &(String, String)) {
+        self.0.insert(Self::text(namespace, name));
+    }
+
+    fn remove(&mut self, (namespace, name): &(String, String)) {
+        self.0.remove(&Self::text(namespace, name));
+    }
+
+    /// Namespaces have no slash in their name.
+    fn text(namespace: &str, name: &str) -> Box<str> {
+        format!("{namespace}/{name}").into()
+    }
+
+    fn into_places(self) -> impl Iterator<Item = (String, String)> {
+        let split = |text: Box<str>| {
+            let (namespace, name) = text.split_once('/')?;
+            Some((namespace.to_owned(), name.to_owned()))
+        };
+        self.0.into_iter().filter_map(split)
+    }
+}
+
 /// Tells `sink` everything that is in the collection and what becomes of it, until `stop`. `fill` adds
 /// apiVersion and kind, which items of a list may lack; `selector` is a label selector, ready for a query.
 pub async fn reflect<T: Reflected>(
@@ -94,7 +121,7 @@ pub async fn reflect<T: Reflected>(
     stop: CancellationToken,
     mut sink: impl FnMut(Seen<T>) + Send,
 ) {
-    let mut known: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut known = Known::default();
     let mut pause = PAUSE_MIN;
     loop {
         let mut listed = false;
@@ -124,7 +151,7 @@ async fn follow<T: Reflected>(
     collection: &Collection,
     fill: &(String, String),
     selector: &str,
-    known: &mut BTreeSet<(String, String)>,
+    known: &mut Known,
     sink: &mut (impl FnMut(Seen<T>) + Send),
 ) -> Error {
     // None while there is no revision to go on from, at first and when it is gone: listing shows what happened.
@@ -146,21 +173,21 @@ async fn relist<T: Reflected>(
     collection: &Collection,
     fill: &(String, String),
     selector: &str,
-    known: &mut BTreeSet<(String, String)>,
+    known: &mut Known,
     sink: &mut (impl FnMut(Seen<T>) + Send),
 ) -> Result<String, Error> {
     let mut missing = std::mem::take(known);
     let each = |item: Unread| {
         let item = Item::<T>::read(&item, collection);
         missing.remove(&item.place);
-        known.insert(item.place);
+        known.insert(&item.place);
         if let Some(mut object) = item.object {
             object.fill(&fill.0, &fill.1);
             sink(Seen::Is(Box::new(object)));
         }
     };
     let version = rest.pages(collection, selector, each).await?;
-    missing.into_iter().for_each(|(namespace, name)| sink(Seen::Gone(namespace, name)));
+    missing.into_places().for_each(|(namespace, name)| sink(Seen::Gone(namespace, name)));
     sink(Seen::Complete);
     Ok(version)
 }
@@ -172,7 +199,7 @@ async fn watch<T: Reflected>(
     collection: &Collection,
     from: &str,
     selector: &str,
-    known: &mut BTreeSet<(String, String)>,
+    known: &mut Known,
     sink: &mut (impl FnMut(Seen<T>) + Send),
 ) -> Result<Option<String>, Error> {
     let path = format!(
@@ -199,7 +226,7 @@ async fn watch<T: Reflected>(
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 let item = Item::<T>::read(&object, collection);
                 version = item.revision;
-                known.insert(item.place);
+                known.insert(&item.place);
                 if let Some(object) = item.object {
                     sink(Seen::Is(Box::new(object)));
                 }
