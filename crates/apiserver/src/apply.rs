@@ -98,9 +98,13 @@ pub fn track_update(live: Option<&Value>, new: &mut Value, write: &WriteContext<
     if live.is_none() && requested.is_none() {
         return track_create(new, write);
     }
+    let stored = live.map(|live| &live["metadata"]["managedFields"]).filter(|stored| !stored.is_null());
+    if live.is_some() && stored.is_none() && requested.is_none() {
+        // Nobody owns a field of it, and that stays so until somebody applies it.
+        return;
+    }
     let empty = Value::Object(Map::new());
     let difference = write.compare(write.shape().for_stored(), live.unwrap_or(&empty), new);
-    let stored = live.map(|live| &live["metadata"]["managedFields"]).filter(|stored| !stored.is_null());
     let is_stored = requested.is_none() || requested.as_ref() == stored;
     if let (true, true, Some(stored)) = (difference.is_empty(), is_stored, stored) {
         set_managed_fields(new, Some(requested.unwrap_or_else(|| stored.clone())));

@@ -21,7 +21,7 @@ pub async fn run(
     switches: Switches,
     outlook: &Outlook,
 ) -> Result<Controllers> {
-    let client = kube::Client::new(server.trusting(Identity::internal("longshore")), "default");
+    let client = kube::Client::new(server.trusting(Identity::untracked("longshore")), "default");
     let control = Rest::new(client);
     plane::install_kinds(&control).await.context("install the kinds of policies")?;
     plane::publish_gates(&control, switches).await.context("tell the feature gates")?;

@@ -81,7 +81,7 @@ impl Local {
 
     /// A client for it inside this process.
     pub fn client(&self) -> kube::Client {
-        kube::Client::new(self.member.server().trusting(Identity::internal("longshore")), "default")
+        kube::Client::new(self.member.server().trusting(Identity::untracked("longshore")), "default")
     }
 
     /// The zone it is in, which begins with its region.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::content;
 use crate::engine::{Engine, text};
@@ -33,15 +33,19 @@ impl Engine {
         let patch = serde_json::from_slice(&sent.body)
             .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
         self.change(call, &options, |old| {
-            let patched = apply_patch(media_type, call, old, &patch)?;
+            let mut patched = apply_patch(media_type, call, old, &patch)?;
             Origin::of(media_type, &patch, &patched).check_types(call, &patched)?;
-            let draft = Draft::from_value(call, patched, options.field_validation).map_err(|error| {
+            let aside = set_aside(media_type, call, &patch, &mut patched);
+            let mut draft = Draft::from_value(call, patched, options.field_validation).map_err(|error| {
                 // Errors quote what came out. They are rare, so it is made again for them and kept for nobody.
                 match apply_patch(media_type, call, old, &patch) {
                     Ok(patched) => unfit(call, &patched, Origin::of(media_type, &patch, &patched), error),
                     Err(error) => error,
                 }
             })?;
+            if let Some(fields) = draft.object.as_object_mut() {
+                fields.extend(aside);
+            }
             check_name(call, &draft.object)?;
             check_uid(call, old, &draft.object)?;
             Ok(draft)
@@ -63,6 +67,21 @@ impl Engine {
         }
         let answer = self.change(call, options, |_| Ok(draft.clone())).await?;
         Ok(Answer { status: StatusCode::OK, ..answer })
+    }
+}
+
+/// What a merge patch of a custom object's status leaves as it is: it comes from the store and goes there again, so
+/// nobody needs to read it, and in most objects it is the larger part.
+fn set_aside(media_type: &str, call: &Call, patch: &Value, patched: &mut Value) -> Map<String, Value> {
+    let is_simple = media_type == "application/merge-patch+json" && call.resource.custom.is_some();
+    match patched.as_object_mut().filter(|_| is_simple && call.part() == "status") {
+        Some(fields) => {
+            let is_read = |key: &str| matches!(key, "apiVersion" | "kind" | "metadata" | "status");
+            let names = fields.keys().filter(|key| !is_read(key) && patch.get(key.as_str()).is_none());
+            let names: Vec<String> = names.cloned().collect();
+            names.iter().filter_map(|name| fields.remove_entry(name)).collect()
+        }
+        None => Map::new(),
     }
 }
 

@@ -263,14 +263,23 @@ fn prepare_for_update(call: &Call, old: &Value, object: &mut Value) {
     }
 }
 
-/// The status is the new one, everything else the old one; field ownership is settled later.
+/// The status is the new one, everything else the old one; field ownership is settled later. Most often everything
+/// else is the same, and comparing costs less than copying.
 fn keep_all_but_status(old: &Value, object: &mut Value) {
-    let new = std::mem::replace(object, old.clone());
-    let Value::Object(mut new) = new else { return };
-    let owners =
-        new.get_mut("metadata").and_then(|metadata| metadata.as_object_mut()?.remove("managedFields"));
-    put(object, "status", new.remove("status"));
-    put(&mut object["metadata"], "managedFields", owners);
+    let (Some(was), Some(fields)) = (old.as_object(), object.as_object_mut()) else { return };
+    fields.retain(|key, _| key == "status" || was.contains_key(key));
+    for (key, value) in was {
+        match fields.get_mut(key) {
+            _ if key == "status" => {}
+            Some(field) if key == "metadata" => {
+                let owners = field.as_object_mut().and_then(|metadata| metadata.remove("managedFields"));
+                *field = value.clone();
+                put(field, "managedFields", owners);
+            }
+            Some(field) if field == value => {}
+            _ => drop(fields.insert(key.clone(), value.clone())),
+        }
+    }
 }
 
 /// Takes a field from another object, or takes it away where that has none.
