@@ -136,6 +136,11 @@ impl Plane {
         self.replicas.iter_mut().try_for_each(Process::start)
     }
 
+    /// Starts every replica again that ended by itself, as whoever runs them does; those that were killed stay dead.
+    pub fn start_ended(&mut self) -> Result<()> {
+        self.replicas.iter_mut().try_for_each(Process::start_again)
+    }
+
     /// Waits until every member is ready.
     pub async fn until_ready(&self) -> Result<()> {
         let door = self.bed.control.door();

@@ -32,6 +32,11 @@ impl Process {
         Ok(())
     }
 
+    /// Starts it again if it ended by itself; one that was killed stays dead.
+    pub fn start_again(&mut self) -> Result<()> {
+        if self.child.is_some() { self.start() } else { Ok(()) }
+    }
+
     /// Whether it is there.
     pub fn is_running(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
