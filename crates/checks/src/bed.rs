@@ -11,7 +11,9 @@ use tempfile::TempDir;
 
 mod account;
 mod certificates;
+mod clock;
 mod cluster;
+mod keeper;
 mod machines;
 mod plane;
 mod process;
@@ -23,7 +25,7 @@ pub use machines::Machines;
 pub use plane::Plane;
 pub use process::Process;
 pub use relay::Relay;
-pub use suite::{Pass, passes};
+pub use suite::play;
 
 /// Names the directory of the servers that `checks/kubernetes/build` made.
 const PROGRAMS: &str = "LONGSHORE_KUBERNETES";
@@ -60,8 +62,9 @@ pub struct Bed {
     pub control: Cluster,
     /// The clusters that are to be joined: member1 and so on.
     pub members: Vec<Cluster>,
-    /// What plays the machines of the members.
-    machines: Vec<Machines>,
+    /// What plays the machines of each member, and for which description.
+    machines: Vec<(Machines, scenario::Cluster)>,
+    programs: Programs,
 }
 
 impl Bed {
@@ -82,11 +85,42 @@ impl Bed {
         for cluster in std::iter::once(&mut control).chain(&mut others) {
             cluster.until_ready().await?;
         }
-        let mut machines = Vec::new();
-        for cluster in &others {
-            machines.push(Machines::start(cluster).await?);
+        let programs = programs.clone();
+        let mut bed = Self { directory, control, members: others, machines: Vec::new(), programs };
+        for number in 0..members {
+            bed.furnish_new(number).await?;
         }
-        Ok(Self { directory, control, members: others, machines })
+        Ok(bed)
+    }
+
+    /// Starts another member, and waits until it is ready.
+    async fn grow(&mut self) -> Result<()> {
+        let name = format!("member{}", self.members.len() + 1);
+        let place = self.directory.path().join(&name);
+        let mut cluster = Cluster::prepare(&self.programs, &name, Role::Member, &place)?;
+        cluster.start()?;
+        cluster.until_ready().await?;
+        self.members.push(cluster);
+        self.furnish_new(self.members.len() - 1).await
+    }
+
+    async fn furnish_new(&mut self, number: usize) -> Result<()> {
+        let wanted = scenario::Cluster::named(&self.members[number].name);
+        let machines = Machines::start(&self.members[number], &wanted).await?;
+        self.machines.push((machines, wanted));
+        Ok(())
+    }
+
+    /// Gives a member the machines that a description asks for.
+    async fn furnish(&mut self, number: usize, wanted: &scenario::Cluster) -> Result<()> {
+        if self.machines[number].1 == *wanted {
+            return Ok(());
+        }
+        let member = &self.members[number];
+        let (old, before) = self.machines.remove(number);
+        old.scrap(member, &before.name).await;
+        self.machines.insert(number, (Machines::start(member, wanted).await?, wanted.clone()));
+        Ok(())
     }
 
     /// Where everything of it is kept while it lives.
@@ -94,9 +128,27 @@ impl Bed {
         self.directory.path()
     }
 
+    /// Everything that servers say, by names that tell them apart.
+    fn logs(&self) -> Result<Vec<(String, PathBuf)>> {
+        let mut found = Vec::new();
+        let root = self.directory.path();
+        let places =
+            std::iter::once(&self.control).chain(&self.members).map(|cluster| root.join(&cluster.name));
+        for place in places.chain([root.to_owned()]) {
+            for entry in std::fs::read_dir(&place)? {
+                let path = entry?.path();
+                if path.extension().is_some_and(|extension| extension == "log") {
+                    let name = path.strip_prefix(root)?.display().to_string().replace('/', "-");
+                    found.push((name, path));
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Ends it in order.
     pub async fn shut_down(self) {
-        for machines in self.machines {
+        for (machines, _) in self.machines {
             machines.shut_down().await;
         }
     }

@@ -23,7 +23,7 @@ pub struct Scenario {
     /// Namespaces that are made before the first step.
     pub(crate) namespaces: Vec<String>,
     /// The clusters that are there from the start.
-    pub(crate) clusters: Vec<Cluster>,
+    pub clusters: Vec<Cluster>,
     /// What happens.
     pub(crate) steps: Vec<Step>,
 }
@@ -75,11 +75,9 @@ struct File {
 const USUAL_CLUSTERS: [&str; 3] = ["member1", "member2", "member3"];
 
 impl Scenario {
-    /// The members it needs; none if one of them has to be of a special make.
-    pub fn usual_members(&self) -> Option<Vec<&str>> {
-        let is_usual = |cluster: &Cluster| *cluster == Cluster::named(&cluster.name);
-        let names = || self.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
-        self.clusters.iter().all(is_usual).then(names)
+    /// Whether clusters join, leave or are cut off in it, so that others are there when it ends.
+    pub fn changes_clusters(&self) -> bool {
+        self.steps.iter().any(Step::is_about_clusters)
     }
 
     /// Reads a file.

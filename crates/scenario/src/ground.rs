@@ -67,29 +67,43 @@ impl Ground {
     pub async fn join(&mut self, cluster: &Cluster) -> Result<(), Trouble> {
         match self {
             Ground::Simulated(simulated) => simulated.join(cluster).await,
-            Ground::Live(_) => Err(live_cannot("let a cluster join")),
+            Ground::Live(live) => live.join(cluster).await,
         }
     }
 
     /// A cluster can be reached, or not.
-    pub fn reach(&self, name: &str, reachable: bool) -> Result<(), Trouble> {
-        let Ground::Simulated(simulated) = self else { return Err(live_cannot("cut a cluster off")) };
+    pub async fn reach(&self, name: &str, reachable: bool) -> Result<(), Trouble> {
         self.member(name)?;
-        simulated.faults().reach(name, reachable);
-        Ok(())
+        match self {
+            Ground::Simulated(simulated) => {
+                simulated.faults().reach(name, reachable);
+                Ok(())
+            }
+            Ground::Live(live) => live.reach(name, reachable).await,
+        }
     }
 
-    /// Controllers start anew, where they are ours to stop. Nothing may depend on that, so elsewhere the
-    /// step is as good as done.
-    pub async fn restart(&mut self) {
-        if let Ground::Simulated(simulated) = self {
-            simulated.restart().await;
+    /// Controllers start anew, where somebody can do that. Nothing may depend on it, so elsewhere the step is as
+    /// good as done.
+    pub async fn restart(&mut self) -> Result<(), Trouble> {
+        match self {
+            Ground::Simulated(simulated) => {
+                simulated.restart().await;
+                Ok(())
+            }
+            Ground::Live(live) => live.restart().await,
         }
     }
 
     /// Time passes.
-    pub async fn wait(&self, time: Duration) {
-        tokio::time::sleep(time).await;
+    pub async fn wait(&self, time: Duration) -> Result<(), Trouble> {
+        match self {
+            Ground::Simulated(_) => {
+                tokio::time::sleep(time).await;
+                Ok(())
+            }
+            Ground::Live(live) => live.wait(time).await,
+        }
     }
 
     /// What was counted, where that can be asked.
@@ -125,8 +139,4 @@ impl Ground {
         let world = World { now: (ctx.now)(), ..ctx.view.world().clone() };
         decide::why::why(&world, &key, Answers::BRAIN)
     }
-}
-
-fn live_cannot(what: &str) -> Trouble {
-    Trouble(format!("a live control plane cannot be made to {what}"))
 }

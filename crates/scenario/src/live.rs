@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
 
 use crate::door::Door;
 use crate::ground::Trouble;
+use crate::hands::{Favour, Hands};
+use crate::step::Cluster;
 
 /// How long an expectation may take to come true.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,6 +24,8 @@ const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
 pub struct Live {
     control: Arc<Door>,
     members: BTreeMap<String, Arc<Door>>,
+    /// Who does what no user can.
+    hands: Option<Hands>,
 }
 
 impl Live {
@@ -30,7 +35,54 @@ impl Live {
         for (name, path) in members {
             clients.insert(name.clone(), connect(path).await?);
         }
-        Ok(Self { control: connect(control).await?, members: clients })
+        Ok(Self { control: connect(control).await?, members: clients, hands: None })
+    }
+
+    /// The same with somebody who lets clusters join, cuts them off, starts controllers anew and lets time pass.
+    #[must_use]
+    pub fn with_hands(self, hands: Hands) -> Self {
+        Self { hands: Some(hands), ..self }
+    }
+
+    pub(crate) fn has_hands(&self) -> bool {
+        self.hands.is_some()
+    }
+
+    fn hands(&self, favour: &str) -> Result<&Hands, Trouble> {
+        self.hands.as_ref().ok_or_else(|| Trouble(format!("a live control plane cannot be made to {favour}")))
+    }
+
+    /// A cluster joins.
+    pub(crate) async fn join(&mut self, cluster: &Cluster) -> Result<(), Trouble> {
+        let hands = self.hands("let a cluster join")?;
+        let kubeconfig = hands.ask(|reply| Favour::Join(cluster.clone(), reply)).await?;
+        self.members.insert(cluster.name.clone(), connect(&kubeconfig).await?);
+        Ok(())
+    }
+
+    /// A cluster can be reached, or not.
+    pub(crate) async fn reach(&self, name: &str, reachable: bool) -> Result<(), Trouble> {
+        let hands = self.hands("cut a cluster off")?;
+        hands.ask(|reply| Favour::Reach(name.to_owned(), reachable, reply)).await
+    }
+
+    /// Controllers start anew, where somebody can do that.
+    pub(crate) async fn restart(&self) -> Result<(), Trouble> {
+        match &self.hands {
+            Some(hands) => hands.ask(Favour::Restart).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Time passes.
+    pub(crate) async fn wait(&self, time: Duration) -> Result<(), Trouble> {
+        match &self.hands {
+            Some(hands) => hands.ask(|reply| Favour::Pass(time, reply)).await,
+            None => {
+                tokio::time::sleep(time).await;
+                Ok(())
+            }
+        }
     }
 
     pub(crate) fn control(&self) -> Arc<Door> {
@@ -49,11 +101,10 @@ impl Live {
         PATIENCE
     }
 
-    /// Names of the clusters that have joined, whether they were named or not.
-    pub(crate) async fn joined(&self) -> Result<Vec<String>, Trouble> {
-        let list = self.control.fetch(CLUSTERS).await?.unwrap_or_default();
-        let clusters = list["items"].as_array().into_iter().flatten();
-        Ok(clusters.filter_map(|one| one["metadata"]["name"].as_str().map(str::to_owned)).collect())
+    /// The clusters that have joined, whether they were named or not.
+    pub(crate) async fn joined(&self) -> Result<Vec<Value>, Trouble> {
+        let mut list = self.control.fetch(CLUSTERS).await?.unwrap_or_default();
+        Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
     }
 }
 

@@ -12,7 +12,7 @@ use crate::foresight::{self, Foresight};
 use crate::ground::{Ground, Trouble};
 use crate::judge::{Judge, Marks};
 use crate::reference::Reference;
-use crate::step::{Action, Step};
+use crate::step::{Action, Cluster, Step};
 use crate::traces::Traces;
 use crate::way::Way;
 
@@ -130,11 +130,11 @@ impl<'a> Player<'a> {
         let mut problems = match &step.action {
             Action::Expect(expectation) => return self.expect(ground, expectation).await,
             Action::Wait(time) => {
-                ground.wait(*time).await;
+                ground.wait(*time).await?;
                 Vec::new()
             }
             Action::Restart => {
-                ground.restart().await;
+                ground.restart().await?;
                 Vec::new()
             }
             Action::Join(cluster) => {
@@ -142,7 +142,7 @@ impl<'a> Player<'a> {
                 Vec::new()
             }
             Action::Reach(name, reachable) => {
-                ground.reach(name, *reachable)?;
+                ground.reach(name, *reachable).await?;
                 Vec::new()
             }
             Action::Apply(_) | Action::Edit(..) | Action::Touch(_) | Action::Delete(_) => {
@@ -184,11 +184,11 @@ impl<'a> Player<'a> {
         if self.way == Way::Restarts {
             if let Ground::Simulated(simulated) = &*ground {
                 let soon = simulated.faults().below(RESTART_WITHIN_MILLISECONDS);
-                ground.wait(Duration::from_millis(soon)).await;
+                ground.wait(Duration::from_millis(soon)).await?;
             }
-            ground.restart().await;
+            ground.restart().await?;
             self.settle(ground).await?;
-            ground.restart().await;
+            ground.restart().await?;
         }
         self.settle(ground).await
     }
@@ -214,7 +214,17 @@ impl<'a> Player<'a> {
         }
     }
 
-    async fn change(&mut self, ground: &Ground, index: usize, step: &Step) -> Result<Vec<String>, Trouble> {
+    async fn change(
+        &mut self,
+        ground: &mut Ground,
+        index: usize,
+        step: &Step,
+    ) -> Result<Vec<String>, Trouble> {
+        if let Some(cluster) = returned(ground, step).await? {
+            ground.join(&cluster).await?;
+            return Ok(Vec::new());
+        }
+        let ground = &*ground;
         let door = ground.place(step.place.as_deref())?;
         for reference in step.touched() {
             self.touch(ground, step.place.as_deref(), &reference).await?;
@@ -239,9 +249,20 @@ impl<'a> Player<'a> {
             if problems.is_empty() || begun.elapsed() >= ground.patience() {
                 return Ok(problems);
             }
-            ground.wait(LOOK).await;
+            tokio::time::sleep(LOOK).await;
         }
     }
+}
+
+/// The member that comes back, if that is what a step is. Elsewhere than in a simulation a Cluster alone leads nowhere:
+/// whoever has the credentials has to join it.
+async fn returned(ground: &Ground, step: &Step) -> Result<Option<Cluster>, Trouble> {
+    let (Ground::Live(live), Action::Apply(manifests)) = (ground, &step.action) else { return Ok(None) };
+    let [manifest] = manifests.as_slice() else { return Ok(None) };
+    let reference = named(manifest);
+    let was_a_member = reference.kind == "Cluster" && live.member(&reference.name).is_some();
+    let is_gone = was_a_member && ground.control().get(&reference).await?.is_none();
+    Ok(is_gone.then(|| Cluster::named(&reference.name)))
 }
 
 /// Does what a step says, and answers with what the server said.

@@ -33,12 +33,16 @@ pub struct Step {
 const LIVE_WAIT_MAX: Duration = Duration::from_secs(60);
 
 impl Step {
-    /// Whether a live control plane cannot be made to do this.
-    pub fn is_simulated_only(&self) -> bool {
+    /// Whether a live control plane cannot be made to do this, unless its keeper helps.
+    pub fn needs_hands(&self) -> bool {
+        matches!(&self.action, Action::Wait(time) if *time > LIVE_WAIT_MAX) || self.is_about_clusters()
+    }
+
+    /// Whether a cluster joins, leaves or is cut off.
+    pub fn is_about_clusters(&self) -> bool {
         match &self.action {
             Action::Join(_) | Action::Reach(..) => true,
-            Action::Wait(time) => *time > LIVE_WAIT_MAX,
-            // A cluster that was there before is not ours to remove.
+            // A cluster that was there before is not the scenario's to remove.
             Action::Delete(references) => references.iter().any(|reference| reference.kind == "Cluster"),
             _ => false,
         }
@@ -140,6 +144,22 @@ impl Cluster {
     /// A cluster about which there is nothing special.
     pub fn named(name: &str) -> Self {
         NamedOrDescribed::Named(name.to_owned()).into()
+    }
+
+    /// Whether a member that has joined is what is special about this one. Where nothing is, any room will do.
+    pub fn is_described_by(&self, object: &Value) -> bool {
+        let usual = Self::named(&self.name);
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let labels = &object["metadata"]["labels"];
+        let room = |usual: bool, resource: &str, wanted: &str| {
+            usual || text(&format!("/status/resourceSummary/allocatable/{resource}")) == wanted
+        };
+        self.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+            && text("/spec/provider") == self.provider
+            && text("/spec/region") == self.region
+            && text("/spec/zones/0") == self.zone
+            && room(self.cpu == usual.cpu, "cpu", &self.cpu)
+            && room(self.pods == usual.pods, "pods", &self.pods.to_string())
     }
 }
 

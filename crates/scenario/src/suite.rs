@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use controllers::gates::Switches;
 use controllers::members::Settings;
+use serde_json::Value;
 
 use crate::ending::{Ending, differences, ending};
 use crate::file::Scenario;
@@ -13,7 +14,6 @@ use crate::ground::{Ground, Trouble};
 use crate::live::Live;
 use crate::play::{Failure, Player};
 use crate::simulated::Simulated;
-use crate::step::Cluster;
 use crate::way::Way;
 
 /// How scenarios are played.
@@ -175,7 +175,7 @@ async fn play_live(scenario: &Scenario, live: &Live) -> Verdict {
 fn unfit(
     scenario: &Scenario,
     live: &Live,
-    joined: &[String],
+    joined: &[Value],
     gates: &BTreeMap<String, bool>,
 ) -> Option<String> {
     if scenario.gates != *gates {
@@ -189,16 +189,18 @@ fn unfit(
         if !there.contains(&cluster.name) {
             return Some(format!("there is no member {}", cluster.name));
         }
-        if *cluster != Cluster::named(&cluster.name) {
+        let object = joined.iter().find(|object| object["metadata"]["name"] == cluster.name.as_str());
+        if !object.is_some_and(|object| cluster.is_described_by(object)) {
             return Some(format!("it needs a {} of its own making", cluster.name));
         }
     }
-    let wanted = |name: &&String| scenario.clusters.iter().any(|cluster| cluster.name == **name);
-    if let Some(other) = joined.iter().find(|name| !wanted(name)) {
+    let names = joined.iter().filter_map(|object| object["metadata"]["name"].as_str());
+    let wanted = |name: &&str| scenario.clusters.iter().any(|cluster| cluster.name == **name);
+    if let Some(other) = names.into_iter().find(|name| !wanted(name)) {
         return Some(format!("it needs a control plane without {other}"));
     }
-    let simulated_only = scenario.steps.iter().find(|step| step.is_simulated_only());
-    simulated_only.map(|step| format!("{:?} can only be simulated", step.title))
+    let beyond = scenario.steps.iter().find(|step| step.needs_hands() && !live.has_hands());
+    beyond.map(|step| format!("{:?} can only be simulated", step.title))
 }
 
 #[cfg(test)]

@@ -75,6 +75,8 @@ impl Cluster {
             &format!("--initial-advertise-peer-urls={peer}"),
             &format!("--initial-cluster=default={peer}"),
             "--logger=zap",
+            // Servers are killed here, the machine never is: what was written is there without waiting for the disk.
+            "--unsafe-no-fsync",
             "--log-level=error",
         ]);
         let mut server = programs.command("kube-apiserver");
@@ -119,6 +121,12 @@ impl Cluster {
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         self.controllers.start()
+    }
+
+    /// Where its API server listens on this machine.
+    pub fn port(&self) -> Result<u16> {
+        let port = self.endpoint.rsplit(':').next().unwrap_or_default();
+        port.parse().with_context(|| format!("find the port in {}", self.endpoint))
     }
 
     async fn is_ready(&self) -> bool {

@@ -1,6 +1,7 @@
 //! What plays the machines of a real member: `member::Nodes` over the network. A server that is away is asked again
 //! until it is back.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use anyhow::{Context as _, Result};
 use apiserver::body::Body;
 use bytes::Bytes;
 use futures::StreamExt as _;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use member::{NodeSpec, Nodes, Passage, Stages};
@@ -23,8 +24,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub struct Machines(Nodes);
 
 impl Machines {
-    /// One machine with much room, as a simulated member has.
-    pub(super) async fn start(cluster: &Cluster) -> Result<Self> {
+    /// One machine with the room that a description asks for, as a simulated member has it.
+    pub(super) async fn start(cluster: &Cluster, wanted: &scenario::Cluster) -> Result<Self> {
         let kubeconfig = Kubeconfig::read_from(&cluster.kubeconfig).context("read a kubeconfig")?;
         let mut config =
             kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
@@ -33,21 +34,39 @@ impl Machines {
         let client = kube::Client::try_from(config)?;
         let passage = Passage::new(tower::service_fn(move |request| ask(client.clone(), request)));
         let node = NodeSpec {
-            name: format!("{}-node1", cluster.name),
-            cpu: "1k".to_owned(),
+            name: node_name(&wanted.name),
+            cpu: wanted.cpu.clone(),
             memory: "1Ti".to_owned(),
-            pods: 100_000,
-            labels: std::collections::BTreeMap::new(),
+            pods: wanted.pods,
+            labels: labels(wanted),
         };
         let now = Arc::new(jiff::Timestamp::now);
         let started = Nodes::start(&cluster.name, passage, &[node], Stages::builtin(), now).await;
         Ok(Self(started.with_context(|| format!("start the machines of {}", cluster.name))?))
     }
 
+    /// Ends them and takes them out of the cluster, which is to get others.
+    pub(super) async fn scrap(self, cluster: &Cluster, name: &str) {
+        self.shut_down().await;
+        let path = format!("/api/v1/nodes/{}", node_name(name));
+        cluster.door().request(Method::DELETE, &path, "").await;
+    }
+
     /// Ends them.
     pub(super) async fn shut_down(self) {
         self.0.shut_down().await;
     }
+}
+
+fn labels(wanted: &scenario::Cluster) -> BTreeMap<String, String> {
+    let places =
+        [("topology.kubernetes.io/region", &wanted.region), ("topology.kubernetes.io/zone", &wanted.zone)];
+    let known = places.into_iter().filter(|(_, place)| !place.is_empty());
+    known.map(|(key, place)| (key.to_owned(), place.clone())).collect()
+}
+
+fn node_name(cluster: &str) -> String {
+    format!("{cluster}-node1")
 }
 
 async fn ask(client: kube::Client, request: Request<Full<Bytes>>) -> Result<Response<Body>, Infallible> {

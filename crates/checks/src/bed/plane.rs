@@ -6,19 +6,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use http::Method;
+use scenario::Cluster;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::account::account;
+use super::clock::Clock;
 use super::process::Process;
 use super::relay::Relay;
 use super::{Bed, free_port, until};
 
-/// How long members may take to be ready.
+mod joined;
+
+/// How long controllers and members may take to be ready.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Where the clusters of a control plane are listed.
-const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
+/// The lease of the replica that leads.
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/karmada-system/leases/longshore-controllers";
 
 /// A test bed on which Longshore runs.
 pub struct Plane {
@@ -27,8 +31,12 @@ pub struct Plane {
     /// Its replicas; one of them leads.
     pub replicas: Vec<Process>,
     binary: PathBuf,
-    /// How many of the members have joined.
-    joined: usize,
+    /// Which of the members have joined, and as what.
+    joined: Vec<Option<Cluster>>,
+    /// The way of the controllers to each member.
+    ways: Vec<Relay>,
+    /// What the controllers go by, if not by the clock of the machine.
+    clock: Option<Clock>,
     /// What stands before the webhooks of all replicas, as a Service does.
     relay: Option<Relay>,
     /// Where each replica tells how it is.
@@ -51,19 +59,39 @@ impl Plane {
     pub async fn start(bed: Bed, binary: &Path, replicas: usize, arguments: &[&str]) -> Result<Self> {
         let mut plane = Self::without_controllers(bed, binary);
         plane.run_replicas(replicas, arguments).await?;
-        let all = plane.bed.members.len();
-        plane.join_first(all).await?;
+        plane.join_without_waiting().await?;
+        plane.until_ready().await?;
         Ok(plane)
     }
 
     /// A bed on which nothing of ours runs yet.
     pub fn without_controllers(bed: Bed, binary: &Path) -> Self {
         let (replicas, binary, health) = (Vec::new(), binary.to_owned(), Vec::new());
-        Self { bed, replicas, binary, joined: 0, relay: None, health }
+        let (joined, ways, clock) = (Vec::new(), Vec::new(), None);
+        Self { bed, replicas, binary, joined, ways, clock, relay: None, health }
+    }
+
+    /// Lets controllers that are started from now on go by a clock that can be put forward.
+    pub fn with_clock(mut self) -> Result<Self> {
+        self.clock = Some(Clock::new(self.bed.directory())?);
+        Ok(self)
+    }
+
+    /// Lets time pass for the controllers: quickly, if they have a clock of their own.
+    pub async fn pass(&mut self, time: Duration) -> Result<()> {
+        match &mut self.clock {
+            Some(clock) => clock.pass(time).await,
+            None => {
+                tokio::time::sleep(time).await;
+                Ok(())
+            }
+        }
     }
 
     /// Ends every replica and starts so many with these arguments; waits until one of them knows everything.
     pub async fn run_replicas(&mut self, replicas: usize, arguments: &[&str]) -> Result<()> {
+        // Who is asked to end lets go of the lease, which others would have to wait for otherwise.
+        self.replicas.iter_mut().for_each(Process::end);
         self.replicas.clear();
         let webhooks: Vec<u16> = (0..replicas).map(|_| free_port()).collect::<Result<_>>()?;
         let health: Vec<u16> = (0..replicas).map(|_| free_port()).collect::<Result<_>>()?;
@@ -77,6 +105,9 @@ impl Plane {
                 .arg(format!("--listen=127.0.0.1:{}", health[number]))
                 .env("KUBECONFIG", &account)
                 .args(arguments);
+            if let Some(clock) = &self.clock {
+                clock.rule(&mut command);
+            }
             let log = self.bed.directory().join(format!("controllers{number}.log"));
             self.replicas.push(Process::new(&format!("longshore controllers {number}"), command, &log));
         }
@@ -103,32 +134,32 @@ impl Plane {
         get(self.health[replica], "/metrics").await.unwrap_or_default()
     }
 
-    /// Joins every member, which nobody need look after yet.
-    pub fn join_without_waiting(&mut self) -> Result<()> {
-        self.join_or_leave(self.bed.members.len())
-    }
-
-    /// Joins members, or lets them go, until the first so many have joined; waits until they are ready.
-    pub async fn join_first(&mut self, count: usize) -> Result<()> {
-        self.join_or_leave(count)?;
-        self.until_ready().await
-    }
-
-    fn join_or_leave(&mut self, count: usize) -> Result<()> {
-        for (number, member) in self.bed.members.iter().enumerate() {
-            let verb = match (number < self.joined, number < count) {
-                (false, true) => "join",
-                (true, false) => "unjoin",
-                _ => continue,
-            };
-            let mut command =
-                self.longshore([verb.into(), member.name.clone().into(), "--cluster-kubeconfig".into()]);
-            let done = command.arg(&member.kubeconfig).output()?;
-            let said = String::from_utf8_lossy(&done.stderr);
-            ensure!(done.status.success(), "{verb} {}: {said}\n{}", member.name, self.last_words());
+    /// Starts replicas that ended by themselves again; nobody has to wait for the lease of a dead one.
+    pub async fn revive(&mut self) -> Result<()> {
+        if self.replicas.iter_mut().all(Process::is_running) {
+            return Ok(());
         }
-        self.joined = count;
+        self.bed.control.door().request(Method::DELETE, LEASE, "").await;
+        self.restart().await
+    }
+
+    /// Copies everything that was said to the directory that LONGSHORE_BED_LOGS names, if it names one.
+    pub fn keep_logs(&self) -> Result<()> {
+        let Some(target) = std::env::var_os("LONGSHORE_BED_LOGS") else { return Ok(()) };
+        let directory = self.bed.directory();
+        let target = Path::new(&target).join(directory.file_name().unwrap_or_default());
+        for (name, log) in self.bed.logs()? {
+            std::fs::create_dir_all(&target)?;
+            std::fs::copy(&log, target.join(name)).with_context(|| format!("keep {}", log.display()))?;
+        }
         Ok(())
+    }
+
+    /// Ends every replica in order and starts it again; waits until one of them knows everything.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.replicas.iter_mut().for_each(Process::end);
+        self.start_all()?;
+        until("that a replica is ready", PATIENCE, async || self.ready_replicas().await > 0).await
     }
 
     /// Starts every replica that does not run.
@@ -139,21 +170,6 @@ impl Plane {
     /// Starts every replica again that ended by itself, as whoever runs them does; those that were killed stay dead.
     pub fn start_ended(&mut self) -> Result<()> {
         self.replicas.iter_mut().try_for_each(Process::start_again)
-    }
-
-    /// Waits until every member is ready.
-    pub async fn until_ready(&self) -> Result<()> {
-        let door = self.bed.control.door();
-        let count = self.joined;
-        until("that every member is ready", PATIENCE, async || {
-            let Ok(mut connection) = door.connect().await else { return false };
-            let answer = connection.raw(Method::GET, CLUSTERS, "").await;
-            answer.is_ok_and(|(_, body)| {
-                String::from_utf8_lossy(&body).matches("ClusterReady").count() >= count
-            })
-        })
-        .await
-        .with_context(|| self.last_words())
     }
 
     /// What the replicas said last.
@@ -173,13 +189,20 @@ impl Plane {
     pub fn test(&self, files: &[PathBuf]) -> Command {
         let mut command = Command::new(&self.binary);
         command.arg("test").args(files).arg("--control").arg(&self.bed.control.kubeconfig);
-        for member in self.bed.members.iter().take(self.joined) {
-            let mut named = OsString::from(&member.name);
+        for (name, kubeconfig) in self.members() {
+            let mut named = OsString::from(name);
             named.push("=");
-            named.push(&member.kubeconfig);
+            named.push(kubeconfig);
             command.arg("--member").arg(named);
         }
         command
+    }
+
+    /// The members that have joined, each with what lets an administrator in.
+    pub fn members(&self) -> Vec<(String, PathBuf)> {
+        let all = self.joined.iter().zip(&self.bed.members);
+        let joined = all.filter_map(|(joined, member)| Some((joined.as_ref()?, member)));
+        joined.map(|(cluster, member)| (cluster.name.clone(), member.kubeconfig.clone())).collect()
     }
 
     /// Plays these scenarios and answers with what came of it.

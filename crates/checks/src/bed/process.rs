@@ -3,8 +3,14 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+
+/// How long a server may take to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often is looked whether it has.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A program with its arguments, running or not.
 pub struct Process {
@@ -45,6 +51,18 @@ impl Process {
     /// Its process id, if it was started.
     pub fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
+    }
+
+    /// Asks it to end, and waits until it has; after a while it is not asked any more.
+    pub fn end(&mut self) {
+        let Some(pid) = self.pid() else { return };
+        // If nobody can ask it, it is killed below.
+        let _ = Command::new("kill").arg(pid.to_string()).status();
+        let begun = Instant::now();
+        while self.is_running() && begun.elapsed() < PATIENCE {
+            std::thread::sleep(LOOK);
+        }
+        self.kill();
     }
 
     /// Ends it as a power cut would.

@@ -1,41 +1,115 @@
-//! Which scenarios can be played together: those that need the same members and the same feature gates.
+//! Plays many scenarios on test beds: several beds at once, each with the members and gates that a scenario asks for.
+//! Those that ask for the same are played one after the other.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Instant;
 
 use anyhow::Result;
-use scenario::Scenario;
+use scenario::{Cluster, Failure, Hands, Live, Outcome, Scenario, Verdict, Way};
 
-/// Scenarios that one control plane can play one after the other.
+use super::keeper::keep;
+use super::plane::Plane;
+use super::{Bed, Programs};
+
+/// How many members a bed has until a scenario asks for more.
+const MEMBERS: usize = 3;
+
+/// What a control plane has to be like for a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pass {
-    /// The gates that differ from their default, as A=true,B=false.
-    pub gates: String,
-    /// How many members have to have joined.
-    pub members: usize,
-    /// The files.
-    pub files: Vec<PathBuf>,
+struct Setup {
+    gates: String,
+    clusters: Vec<Cluster>,
 }
 
-/// Sorts scenarios into passes, and names those that no bed with so many members can play.
-pub fn passes(files: &[PathBuf], members: usize) -> Result<(Vec<Pass>, Vec<PathBuf>)> {
-    let mut sorted: BTreeMap<(String, usize), Vec<PathBuf>> = BTreeMap::new();
-    let mut left_out = Vec::new();
-    for path in scenario::find(files)? {
-        let scenario = Scenario::read(&path)?;
-        let wanted: Option<Vec<&str>> = scenario.usual_members();
-        let names: Vec<String> = (1..=members).map(|number| format!("member{number}")).collect();
-        let count =
-            wanted.filter(|wanted| names.iter().take(wanted.len()).eq(wanted.iter())).map(|all| all.len());
-        match count {
-            Some(count) => {
-                let gates = scenario.gates.iter().map(|(name, value)| format!("{name}={value}"));
-                let gates = gates.collect::<Vec<_>>().join(",");
-                sorted.entry((gates, members - count)).or_default().push(path);
-            }
-            None => left_out.push(path),
-        }
+impl Setup {
+    fn of(scenario: &Scenario) -> Self {
+        let gates = scenario.gates.iter().map(|(name, value)| format!("{name}={value}"));
+        Self { gates: gates.collect::<Vec<_>>().join(","), clusters: scenario.clusters.clone() }
     }
-    let pass = |((gates, missing), files)| Pass { gates, members: members - missing, files };
-    Ok((sorted.into_iter().map(pass).collect(), left_out))
+}
+
+/// Plays scenarios on so many beds with this binary; `tell` hears of each as soon as it ends.
+pub async fn play(
+    programs: &Programs,
+    binary: &Path,
+    beds: usize,
+    scenarios: &[Scenario],
+    tell: impl Fn(&Outcome<'_>) + Sync,
+) -> Result<()> {
+    let left: Mutex<Vec<&Scenario>> = Mutex::new(scenarios.iter().rev().collect());
+    let lanes = (0..beds).map(|_| async {
+        let bed = Bed::start(programs, MEMBERS).await?;
+        let plane = Plane::without_controllers(bed, binary).with_clock()?;
+        let mut lane = Lane { plane, setup: None };
+        while let Some(scenario) = next(&left, lane.setup.as_ref()) {
+            lane.play_or_tell(scenario, &tell).await;
+        }
+        lane.plane.keep_logs()?;
+        lane.plane.bed.shut_down().await;
+        Ok(())
+    });
+    futures::future::try_join_all(lanes).await.map(drop)
+}
+
+/// The next scenario: one that needs nothing changed if there is any.
+fn next<'a>(left: &Mutex<Vec<&'a Scenario>>, setup: Option<&Setup>) -> Option<&'a Scenario> {
+    let mut left = left.lock().expect("no one panics while holding it");
+    let same = left.iter().rposition(|scenario| Some(&Setup::of(scenario)) == setup);
+    match same {
+        Some(index) => Some(left.remove(index)),
+        None => left.pop(),
+    }
+}
+
+/// One bed, and what it is like now.
+struct Lane {
+    plane: Plane,
+    /// None where nothing is known.
+    setup: Option<Setup>,
+}
+
+impl Lane {
+    /// A bed that cannot be made ready is the scenario's failure; the next one finds it in a state nobody knows.
+    async fn play_or_tell(&mut self, scenario: &Scenario, tell: &impl Fn(&Outcome<'_>)) {
+        let begun = Instant::now();
+        let Err(error) = self.play(scenario, tell).await else { return };
+        self.setup = None;
+        let failure = Failure {
+            step: 0,
+            title: "make the bed ready".to_owned(),
+            problems: vec![format!("{error:#}")],
+            whys: Vec::new(),
+        };
+        let (verdict, took) = (Verdict::Failed(failure), begun.elapsed());
+        tell(&Outcome { scenario, way: Way::Plain, seed: None, verdict, took });
+    }
+
+    async fn play(&mut self, scenario: &Scenario, tell: &impl Fn(&Outcome<'_>)) -> Result<()> {
+        self.prepare(Setup::of(scenario)).await?;
+        let (hands, asked) = Hands::new();
+        let live = Live::connect(&self.plane.bed.control.kubeconfig, &self.plane.members()).await?;
+        let live = live.with_hands(hands);
+        let scenarios = std::slice::from_ref(scenario);
+        keep(&mut self.plane, asked, scenario::run_live(scenarios, &live, &scenario.gates, tell)).await;
+        if scenario.changes_clusters() {
+            self.plane.forget_members()?;
+            self.setup = None;
+        }
+        Ok(())
+    }
+
+    async fn prepare(&mut self, wanted: Setup) -> Result<()> {
+        let before = self.setup.take();
+        let same_gates = before.is_some_and(|before| before.gates == wanted.gates);
+        if !same_gates {
+            let gates = format!("--feature-gates={}", wanted.gates);
+            // Time is put forward in strides; nobody else wants to lead meanwhile.
+            self.plane.run_replicas(1, &[&gates, "--lease-seconds=3600"]).await?;
+        }
+        self.plane.revive().await?;
+        self.plane.arrange(&wanted.clusters).await?;
+        self.setup = Some(wanted);
+        Ok(())
+    }
 }

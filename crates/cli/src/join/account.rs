@@ -15,7 +15,7 @@ use super::remove;
 const IMPERSONATOR: &str = "karmada-impersonator";
 /// The label that tells tokens of ours from others.
 const TOKEN_OF: &str = "longshore.io/token-of";
-/// How long the member may take to make a token.
+/// How long the member may take to make a token, or to take a namespace away.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often is looked whether it has.
 const LOOK: Duration = Duration::from_millis(100);
@@ -50,6 +50,7 @@ impl Account {
 
     /// Makes the account, or brings it in line, and has new tokens made.
     pub async fn make(&self, far: &Rest) -> Result<Tokens> {
+        self.until_place_is_free(far).await?;
         let marks = [(labels::SYSTEM, labels::TRUE)];
         plane::ensure_namespace(far, &self.namespace, &marks)
             .await
@@ -65,6 +66,21 @@ impl Account {
         let (controllers, own) = self.token(far, &self.user).await?;
         let (impersonator, users) = self.token(far, IMPERSONATOR).await?;
         Ok(Tokens { controllers, impersonator, secrets: vec![own, users] })
+    }
+
+    /// Who left a moment ago may still be taken away.
+    async fn until_place_is_free(&self, far: &Rest) -> Result<()> {
+        let path = Collection::new("v1", "namespaces", "").object(&self.namespace);
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let namespace: Option<Value> =
+                far.get(&path).await.with_context(|| format!("read namespace {}", self.namespace))?;
+            if namespace.is_none_or(|namespace| namespace["metadata"]["deletionTimestamp"].is_null()) {
+                return Ok(());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        bail!("namespace {} in the cluster is being deleted and does not go", self.namespace)
     }
 
     fn metadata(&self, name: &str) -> Value {

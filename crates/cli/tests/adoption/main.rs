@@ -26,7 +26,7 @@ async fn nothing_is_written_to_members_when_controllers_take_over() {
     let bed = Bed::start(&programs, 1).await.expect("the bed starts");
     define(&bed.control.door()).await;
     let mut plane = Plane::without_controllers(bed, Path::new(BINARY));
-    plane.join_without_waiting().expect("it joins");
+    plane.join_without_waiting().await.expect("it joins");
     let left = Left::write(&plane.bed).await;
     let before = left.state(&plane.bed).await;
     plane.run_replicas(1, &[]).await.expect("the controllers start");

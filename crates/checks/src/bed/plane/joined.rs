@@ -1,0 +1,132 @@
+//! Which members have joined, and as what: joins them as a scenario describes them, cuts them off, lets them go.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+use http::Method;
+use scenario::Cluster;
+use serde_json::{Value, json};
+
+use super::super::relay::Relay;
+use super::super::until;
+use super::{PATIENCE, Plane};
+
+/// Where the clusters of a control plane are listed.
+const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
+
+impl Plane {
+    /// Joins every member, which nobody need look after yet.
+    pub async fn join_without_waiting(&mut self) -> Result<()> {
+        for number in 0..self.bed.members.len() {
+            let usual = Cluster::named(&self.bed.members[number].name);
+            self.join(number, &usual).await?;
+        }
+        Ok(())
+    }
+
+    /// Joins members, or lets them go, until those that are there are as described; waits until they are ready.
+    pub async fn arrange(&mut self, wanted: &[Cluster]) -> Result<()> {
+        for number in 0..self.joined.len() {
+            if self.joined[number].is_some() && self.joined[number].as_ref() != wanted.get(number) {
+                self.leave(number)?;
+            }
+        }
+        for (number, cluster) in wanted.iter().enumerate() {
+            if self.joined.get(number).is_none_or(Option::is_none) {
+                self.join(number, cluster).await?;
+            }
+        }
+        self.until_ready().await
+    }
+
+    /// Joins another member with this description, and answers with its kubeconfig.
+    pub async fn join_another(&mut self, wanted: &Cluster) -> Result<PathBuf> {
+        let same = |joined: &Option<Cluster>| joined.as_ref().is_some_and(|one| one.name == wanted.name);
+        // Who comes back is the same cluster as before.
+        let number = self
+            .joined
+            .iter()
+            .position(same)
+            .unwrap_or_else(|| self.joined.iter().position(Option::is_none).unwrap_or(self.joined.len()));
+        self.join(number, wanted).await?;
+        Ok(self.bed.members[number].kubeconfig.clone())
+    }
+
+    /// Makes a member reachable for the controllers, or not.
+    pub fn reach(&self, name: &str, reachable: bool) -> Result<()> {
+        let of = |joined: &Option<Cluster>| joined.as_ref().is_some_and(|one| one.name == name);
+        let number = self.joined.iter().position(of).with_context(|| format!("find {name}"))?;
+        match reachable {
+            true => self.ways[number].mend(),
+            false => self.ways[number].cut(),
+        }
+        Ok(())
+    }
+
+    /// Lets go of every member, whatever a scenario made of it; nothing is known about them afterwards.
+    pub fn forget_members(&mut self) -> Result<()> {
+        self.ways.iter().for_each(Relay::mend);
+        (0..self.joined.len()).try_for_each(|number| self.leave(number))
+    }
+
+    fn leave(&mut self, number: usize) -> Result<()> {
+        let Some(cluster) = self.joined[number].take() else { return Ok(()) };
+        let mut command = self.longshore(["unjoin".into(), cluster.name.clone().into()]);
+        command.arg("--cluster-kubeconfig").arg(&self.bed.members[number].kubeconfig);
+        let done = command.args(["--force", "--wait=30"]).output()?;
+        let said = String::from_utf8_lossy(&done.stderr);
+        let is_gone = done.status.success() || said.contains("there is no such member");
+        ensure!(is_gone, "unjoin {}: {said}\n{}", cluster.name, self.last_words());
+        Ok(())
+    }
+
+    async fn join(&mut self, number: usize, wanted: &Cluster) -> Result<()> {
+        while self.bed.members.len() <= number {
+            self.bed.grow().await?;
+        }
+        while self.ways.len() <= number {
+            self.ways.push(Relay::start(&[self.bed.members[self.ways.len()].port()?]).await?);
+            self.joined.push(None);
+        }
+        self.bed.furnish(number, wanted).await?;
+        let mut command = self.longshore(["join".into(), wanted.name.clone().into()]);
+        command.arg("--cluster-kubeconfig").arg(&self.bed.members[number].kubeconfig);
+        command.arg(format!("--cluster-endpoint=https://127.0.0.1:{}", self.ways[number].port()));
+        let places = [("provider", &wanted.provider), ("region", &wanted.region), ("zones", &wanted.zone)];
+        for (place, name) in places.into_iter().filter(|(_, name)| !name.is_empty()) {
+            command.arg(format!("--cluster-{place}={name}"));
+        }
+        let done = command.output()?;
+        let said = String::from_utf8_lossy(&done.stderr);
+        ensure!(done.status.success(), "join {}: {said}\n{}", wanted.name, self.last_words());
+        if !wanted.labels.is_empty() {
+            let patch = json!({ "metadata": { "labels": wanted.labels } });
+            let path = format!("{CLUSTERS}/{}", wanted.name);
+            let (status, answer) =
+                self.bed.control.door().request(Method::PATCH, &path, patch.to_string()).await;
+            ensure!(status.is_success(), "label {}: {answer}", wanted.name);
+        }
+        self.joined[number] = Some(wanted.clone());
+        Ok(())
+    }
+
+    /// Waits until every member is ready, and known to be as it was described.
+    pub async fn until_ready(&self) -> Result<()> {
+        let door = self.bed.control.door();
+        until("that every member is ready", PATIENCE, async || {
+            let Ok(mut connection) = door.connect().await else { return false };
+            let answer = connection.json(Method::GET, CLUSTERS, "").await;
+            answer.is_ok_and(|(_, list)| self.joined.iter().flatten().all(|one| is_ready(&list, one)))
+        })
+        .await
+        .with_context(|| self.last_words())
+    }
+}
+
+fn is_ready(list: &Value, wanted: &Cluster) -> bool {
+    let mut all = list["items"].as_array().into_iter().flatten();
+    let object = all.find(|object| object["metadata"]["name"] == wanted.name.as_str());
+    object.is_some_and(|object| {
+        wanted.is_described_by(object) && object["status"].to_string().contains("ClusterReady")
+    })
+}
