@@ -24,6 +24,8 @@ use tokio_rustls::TlsConnector;
 pub struct Door {
     address: String,
     tls: Arc<ClientConfig>,
+    /// What the server's certificate has to say.
+    name: ServerName<'static>,
 }
 
 /// One HTTP/1.1 connection.
@@ -53,21 +55,26 @@ impl Door {
         let tls = builder(authority(kubeconfig))
             .with_client_auth_cert(vec![certificate.expect("a certificate")], key.expect("a key"))
             .expect("certificate and key fit");
-        Self { address: address(kubeconfig), tls: Arc::new(tls) }
+        Self { address: address(kubeconfig), tls: Arc::new(tls), name: localhost() }
     }
 
     /// The same server, approached without a certificate.
     pub fn anonymous(kubeconfig: &Path) -> Self {
         let tls = builder(authority(kubeconfig)).with_no_client_auth();
-        Self { address: address(kubeconfig), tls: Arc::new(tls) }
+        Self { address: address(kubeconfig), tls: Arc::new(tls), name: localhost() }
+    }
+
+    /// The same server by another name, which its certificate has to say.
+    #[must_use]
+    pub fn called(self, name: &str) -> Self {
+        Self { name: ServerName::try_from(name.to_owned()).expect("a host name or an address"), ..self }
     }
 
     /// Opens a connection.
     pub async fn connect(&self) -> std::io::Result<Connection> {
         let tcp = TcpStream::connect(&self.address).await?;
         tcp.set_nodelay(true)?;
-        let name = ServerName::try_from("localhost").expect("a host name");
-        let tls = TlsConnector::from(self.tls.clone()).connect(name, tcp).await?;
+        let tls = TlsConnector::from(self.tls.clone()).connect(self.name.clone(), tcp).await?;
         let (sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(tls)).await.map_err(std::io::Error::other)?;
         tokio::spawn(connection);
@@ -137,6 +144,10 @@ fn builder(
         .with_safe_default_protocol_versions()
         .expect("the provider knows current protocols")
         .with_root_certificates(roots)
+}
+
+fn localhost() -> ServerName<'static> {
+    ServerName::try_from("localhost").expect("a host name")
 }
 
 impl Connection {

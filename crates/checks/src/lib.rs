@@ -7,6 +7,7 @@ pub mod churn;
 pub mod client;
 pub mod console;
 pub mod dice;
+pub mod drive;
 pub mod followers;
 pub mod kubectl;
 pub mod process;

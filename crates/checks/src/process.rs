@@ -119,12 +119,7 @@ impl Longshore {
 
     /// Seconds of processor time, its own and the kernel's for it.
     pub fn processor_seconds(&self) -> f64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
-        // The name in brackets may hold anything; the times are the 12th and 13th word behind it.
-        let words = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
-        let ticks: u64 = words.filter_map(|word| word.parse::<u64>().ok()).sum();
-        // Linux counts hundredths for programs, whatever the kernel's own tick is.
-        ticks as f64 / 100.0
+        processor_seconds(self.pid())
     }
 
     fn memory(&self, field: &str) -> u64 {
@@ -173,6 +168,16 @@ impl Drop for Longshore {
     fn drop(&mut self) {
         self.kill_now();
     }
+}
+
+/// Seconds of processor time that a process used, its own and the kernel's for it.
+pub fn processor_seconds(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in brackets may hold anything; the times are the 12th and 13th word behind it.
+    let words = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
+    let ticks: u64 = words.filter_map(|word| word.parse::<u64>().ok()).sum();
+    // Linux counts hundredths for programs, whatever the kernel's own tick is.
+    ticks as f64 / 100.0
 }
 
 fn failure(mut child: Child, mut file: File) -> Failed {

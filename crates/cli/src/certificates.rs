@@ -1,7 +1,7 @@
 //! The control plane's own certificate authority, and what it signs: the server's certificate and the
 //! administrator's. Everything is kept in the data directory and reused.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -41,25 +41,24 @@ pub struct Certificates {
 
 impl Certificates {
     /// Takes the authority from the directory or makes one, and signs fresh certificates with it.
-    pub fn load_or_make(directory: &Path) -> Result<Self> {
+    /// The server is called by these names, too.
+    pub fn load_or_make(directory: &Path, names: &[String]) -> Result<Self> {
         let authority = load(directory)?.map_or_else(make_authority, Ok)?;
         private_file(&directory.join("ca.key"), &authority.key)?;
         private_file(&directory.join("ca.crt"), &authority.certificate)?;
-        Self::signed_by(&authority)
+        Self::signed_by(&authority, names)
     }
 
     /// An authority that nobody will see again.
-    pub fn ephemeral() -> Result<Self> {
-        Self::signed_by(&make_authority()?)
+    pub fn ephemeral(names: &[String]) -> Result<Self> {
+        Self::signed_by(&make_authority()?, names)
     }
 
-    fn signed_by(authority: &Pair) -> Result<Self> {
+    fn signed_by(authority: &Pair, names: &[String]) -> Result<Self> {
         let issuer = issuer(authority)?;
-        let names = vec![
-            SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-            SanType::DnsName("localhost".try_into()?),
-            SanType::DnsName("kubernetes.default.svc".try_into()?),
-        ];
+        let usual = ["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"];
+        let names = usual.into_iter().chain(names.iter().map(String::as_str));
+        let names = names.map(subject_name).collect::<Result<Vec<SanType>>>()?;
         Ok(Self {
             authority: authority.certificate.clone(),
             server: server_certificate(&issuer, "longshore-apiserver", names)
@@ -93,7 +92,7 @@ fn load(directory: &Path) -> Result<Option<Pair>> {
         "the file is damaged; remove ca.crt and ca.key in {} to make a new authority (clients then need the new kubeconfig)",
         directory.display()
     );
-    Certificates::signed_by(&pair).map_err(|error| {
+    Certificates::signed_by(&pair, &[]).map_err(|error| {
         anyhow::Error::new(Hint(hint))
             .context(format!("{error:#}"))
             .context(format!("use {}", directory.join("ca.crt").display()))
@@ -103,14 +102,16 @@ fn load(directory: &Path) -> Result<Option<Pair>> {
 
 /// A certificate for a server that is called by these names or addresses.
 pub fn server_pair(authority: &Pair, names: &[String]) -> Result<Pair> {
-    let name = |name: &String| -> Result<SanType> {
-        Ok(match name.parse::<IpAddr>() {
-            Ok(address) => SanType::IpAddress(address),
-            Err(_) => SanType::DnsName(name.as_str().try_into().with_context(|| format!("use {name:?}"))?),
-        })
-    };
-    let names = names.iter().map(name).collect::<Result<_>>()?;
+    let names = names.iter().map(|name| subject_name(name)).collect::<Result<_>>()?;
     server_certificate(&issuer(authority)?, "longshore-webhook", names)
+}
+
+/// How a certificate says a name or an address.
+fn subject_name(name: &str) -> Result<SanType> {
+    Ok(match name.parse::<IpAddr>() {
+        Ok(address) => SanType::IpAddress(address),
+        Err(_) => SanType::DnsName(name.try_into().with_context(|| format!("use {name:?} as a name"))?),
+    })
 }
 
 fn issuer(authority: &Pair) -> Result<Issuer<'static, KeyPair>> {

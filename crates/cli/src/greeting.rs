@@ -14,8 +14,10 @@ const FIRST_POLICY: &str = "first-policy.yaml";
 
 /// What there is to say.
 pub struct Greeting<'a> {
-    /// Where the control plane listens.
+    /// Where clients on this machine reach the control plane.
     pub address: SocketAddr,
+    /// Whether others reach it, too.
+    pub is_open: bool,
     /// The file that lets kubectl in; it lies in the data directory.
     pub kubeconfig: &'a Path,
     /// Whether anything is there after the end.
@@ -46,6 +48,9 @@ impl Greeting<'_> {
             false => "nothing is kept when it ends".to_owned(),
         };
         let mut text = format!("Longshore is up on https://{} ({kept}).\n", self.address);
+        if self.is_open {
+            let _ = writeln!(text, "Other machines can reach it: only who has credentials gets in.");
+        }
         if !self.members.is_empty() {
             let members: Vec<String> =
                 self.members.iter().map(|(name, zone)| format!("{name} ({zone})")).collect();
@@ -149,6 +154,7 @@ mod tests {
         let greeting = Greeting {
             address: SocketAddr::from(([127, 0, 0, 1], 6500)),
             kubeconfig: Path::new("/home/me and you/kubeconfig"),
+            is_open: false,
             is_kept: true,
             members,
             gates: gates.iter().map(|gate| (*gate).to_owned()).collect(),

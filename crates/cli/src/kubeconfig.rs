@@ -25,6 +25,9 @@ pub struct Arguments {
     /// Where `longshore up` keeps everything [default: longshore in the user's data home]
     #[arg(long, value_name = "DIR", env = "LONGSHORE_DATA_DIR")]
     data_dir: Option<PathBuf>,
+    /// The address to print, for clients elsewhere, such as https://longshore.example:6500 [default: the local one]
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
 }
 
 /// API servers by the names of their contexts, and what their clients have to show.
@@ -55,6 +58,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let name = arguments.name.as_deref().unwrap_or(CONTROL);
     let known: Vec<String> = contexts.servers.iter().map(|(name, _)| name.clone()).collect();
     contexts.servers.retain(|(context, _)| context == name);
+    if let Some(server) = &arguments.server {
+        contexts.servers.iter_mut().for_each(|(_, known)| known.clone_from(server));
+    }
     if contexts.servers.is_empty() {
         let hint = Hint(format!("there are {}", known.join(", ")));
         return Err(anyhow::Error::new(hint).context(format!("find context {name:?} in {}", file.display())));

@@ -1,6 +1,6 @@
 //! `longshore up`: a control plane on this machine, ready when it says so.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,9 +33,15 @@ pub struct Arguments {
     /// Keep nothing: objects live in memory, the kubeconfig in a temporary directory
     #[arg(long, conflicts_with = "data_dir")]
     ephemeral: bool,
-    /// The port on 127.0.0.1; 0 picks a free one
+    /// The address to listen on; 0.0.0.0 means every address of this machine
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    bind_address: IpAddr,
+    /// The port; 0 picks a free one
     #[arg(long, default_value_t = 6500)]
     port: u16,
+    /// Further names and addresses by which clients reach it, for its certificate
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tls_san: Vec<String>,
     /// How many local clusters to start and join: member1 and so on
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=20))]
     members: u8,
@@ -65,8 +71,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 async fn up(arguments: &Arguments) -> Result<()> {
     let data_dir = data_dir(arguments)?;
     places::private_directory(&data_dir)?;
-    let listener = listen(arguments.port).await?;
-    let address = listener.local_addr().context("read the port")?;
+    let listener = listen(arguments.bind_address, arguments.port).await?;
+    let address = local(listener.local_addr().context("read the port")?);
     let sealing = Sealing::load(arguments.security.encryption_key_file.as_deref(), &data_dir)?;
     let (store, certificates) = open(arguments, &data_dir, &sealing)?;
     let switches = arguments.feature_gates;
@@ -112,6 +118,7 @@ fn greet(arguments: &Arguments, kubeconfig: &Path, address: SocketAddr, locals: 
     let members = locals.iter().map(|local| (local.name.clone(), local.zone())).collect();
     let greeting = Greeting {
         address,
+        is_open: !arguments.bind_address.is_loopback(),
         kubeconfig,
         is_kept: !arguments.ephemeral,
         members,
@@ -139,8 +146,8 @@ fn data_dir(arguments: &Arguments) -> Result<PathBuf> {
     }
 }
 
-async fn listen(port: u16) -> Result<TcpListener> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+async fn listen(ip: IpAddr, port: u16) -> Result<TcpListener> {
+    let address = SocketAddr::from((ip, port));
     TcpListener::bind(address).await.map_err(|error| {
         let hint = match error.kind() {
             std::io::ErrorKind::AddrInUse => {
@@ -153,8 +160,9 @@ async fn listen(port: u16) -> Result<TcpListener> {
 }
 
 fn open(arguments: &Arguments, data_dir: &Path, sealing: &Sealing) -> Result<(Store, Certificates)> {
+    let names = names(arguments);
     if arguments.ephemeral {
-        return Ok((Store::in_memory(), Certificates::ephemeral()?));
+        return Ok((Store::in_memory(), Certificates::ephemeral(&names)?));
     }
     let directory = data_dir.join("store");
     places::private_directory(&directory)?;
@@ -169,7 +177,23 @@ fn open(arguments: &Arguments, data_dir: &Path, sealing: &Sealing) -> Result<(St
         })
         .with_context(|| format!("open the store in {}", directory.display()))?;
     sealing.keep()?;
-    Ok((store, Certificates::load_or_make(data_dir)?))
+    Ok((store, Certificates::load_or_make(data_dir, &names)?))
+}
+
+/// What its certificate has to say beside how it is called on this machine.
+fn names(arguments: &Arguments) -> Vec<String> {
+    let bound = arguments.bind_address;
+    let own = (!bound.is_unspecified() && !bound.is_loopback()).then(|| bound.to_string());
+    own.into_iter().chain(arguments.tls_san.iter().cloned()).collect()
+}
+
+/// How clients on this machine reach what listens on an address.
+fn local(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
+        _ => address,
+    }
 }
 
 async fn start_server(

@@ -171,6 +171,41 @@ fn ephemeral_leaves_nothing_behind() {
     assert_eq!(left, Vec::<std::path::PathBuf>::new());
 }
 
+#[tokio::test]
+async fn other_machines_reach_it_by_the_names_it_is_given() {
+    let home = directory();
+    let data = home.path().to_str().expect("temporary paths are readable");
+    let names = "--tls-san=longshore-server.karmada-system.svc,10.0.0.5";
+    let arguments = ["--port=0", "--members=0", "--bind-address=0.0.0.0", names, "--data-dir", data];
+    let server = Longshore::start(Path::new(BINARY), &arguments).expect("it starts");
+    assert!(server.address.starts_with("127.0.0.1:"), "{}", server.address);
+    let warned = "Other machines can reach it: only who has credentials gets in.";
+    assert!(server.said().iter().any(|line| line == warned), "{:?}", server.said());
+    for name in ["longshore-server.karmada-system.svc", "10.0.0.5", "localhost"] {
+        let door = Door::open(&server.kubeconfig).called(name);
+        let (status, _) = door.request(Method::GET, "/api/v1/namespaces", "").await;
+        assert_eq!(status, StatusCode::OK, "{name}");
+    }
+    assert!(Door::open(&server.kubeconfig).called("elsewhere.example").connect().await.is_err());
+    let port = server.address.rsplit(':').next().expect("a port").to_owned();
+    let elsewhere = Command::new(BINARY)
+        .args(["kubeconfig", "--data-dir", data, "--server", "https://longshore.example:6500"])
+        .output()
+        .expect("it runs");
+    let printed = String::from_utf8_lossy(&elsewhere.stdout);
+    assert!(printed.contains("server: https://longshore.example:6500\n"), "{printed}");
+    assert!(!printed.contains(&port), "{printed}");
+}
+
+#[test]
+fn a_name_that_no_certificate_can_have() {
+    let home = directory();
+    let output = refused(&["--port=0", "--tls-san=no name", "--data-dir", home.path().to_str().unwrap()]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("\"no name\""), "{stderr}");
+}
+
 #[test]
 fn a_port_that_is_taken() {
     let home = directory();

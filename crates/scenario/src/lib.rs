@@ -20,6 +20,7 @@ mod short;
 mod simulated;
 mod step;
 mod suite;
+mod tide;
 mod traces;
 mod way;
 

@@ -13,6 +13,7 @@ use crate::ground::{Ground, Trouble};
 use crate::judge::{Judge, Marks};
 use crate::reference::Reference;
 use crate::step::{Action, Cluster, Step};
+use crate::tide::Tide;
 use crate::traces::Traces;
 use crate::way::Way;
 
@@ -241,6 +242,10 @@ impl<'a> Player<'a> {
     async fn expect(&mut self, ground: &Ground, expectation: &Expectation) -> Result<Vec<String>, Trouble> {
         let begun = Instant::now();
         loop {
+            let tide = match ground {
+                Ground::Simulated(_) => None,
+                Ground::Live(_) => Some(Tide::now(ground).await?),
+            };
             let judge = Judge { ground, way: self.way, marks: &self.marks };
             let problems = judge.problems(expectation).await?;
             if problems.is_empty() {
@@ -250,6 +255,11 @@ impl<'a> Player<'a> {
                 return Ok(problems);
             }
             tokio::time::sleep(LOOK).await;
+            if let Some(mut tide) = tide {
+                while begun.elapsed() < ground.patience() && !tide.has_turned(ground).await? {
+                    tokio::time::sleep(LOOK).await;
+                }
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::door::{Door, message};
 use crate::ground::{Ground, Trouble};
 use crate::judge::{binding_of, work_of};
 use crate::reference::Reference;
+use crate::tide::Tide;
 
 /// How often is looked whether everything rests.
 const LOOK: Duration = Duration::from_millis(100);
@@ -94,9 +95,13 @@ impl Traces {
     /// Waits until nothing that was touched, and nothing that comes of it, changes any more.
     pub async fn rest(&self, ground: &Ground) -> Result<(), Trouble> {
         let begun = Instant::now();
+        let mut tide = Tide::now(ground).await?;
         let mut last = (self.revisions(ground).await?, Instant::now());
         while last.1.elapsed() < REST && begun.elapsed() < RESTLESS {
             tokio::time::sleep(LOOK).await;
+            if !tide.has_turned(ground).await? {
+                continue;
+            }
             let revisions = self.revisions(ground).await?;
             if revisions != last.0 {
                 last = (revisions, Instant::now());
@@ -138,14 +143,17 @@ impl Traces {
 async fn gone(ground: &Ground, new: &[&Trace]) -> Result<(), Trouble> {
     let begun = Instant::now();
     loop {
+        let mut tide = Tide::now(ground).await?;
         let left = left_over(ground, new).await?;
         if left.is_empty() {
             return Ok(());
         }
+        while begun.elapsed() < ground.patience() && !tide.has_turned(ground).await? {
+            tokio::time::sleep(LOOK).await;
+        }
         if begun.elapsed() >= ground.patience() {
             return Err(Trouble(format!("still there: {}", left.join(", "))));
         }
-        tokio::time::sleep(LOOK).await;
     }
 }
 
@@ -155,9 +163,12 @@ async fn left_over(ground: &Ground, new: &[&Trace]) -> Result<Vec<String>, Troub
     let control = ground.control();
     let mut left = Vec::new();
     for Trace { place, reference, members, .. } in new {
-        if ground.place(place.as_deref())?.get(reference).await?.is_some() {
+        if let Some(object) = ground.place(place.as_deref())?.get(reference).await? {
             left.push(reference.to_string());
-            continue;
+            // Kubernetes takes seconds for a namespace, whatever is in it; its copies can go at the same time.
+            if reference.kind != "Namespace" || !is_going(&object) {
+                continue;
+            }
         }
         if place.is_some() {
             continue;
@@ -172,13 +183,19 @@ async fn left_over(ground: &Ground, new: &[&Trace]) -> Result<Vec<String>, Troub
         }
         for member in ground.members().into_iter().filter(|member| !members.contains(member)) {
             let door = ground.member(&member)?;
-            if door.get(reference).await?.is_some() {
-                delete(&door, reference).await?;
+            if let Some(object) = door.get(reference).await? {
+                if !is_going(&object) {
+                    delete(&door, reference).await?;
+                }
                 left.push(format!("{reference} in {member}"));
             }
         }
     }
     Ok(left)
+}
+
+fn is_going(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
 }
 
 async fn revision(door: &Door, reference: &Reference) -> Result<String, Trouble> {

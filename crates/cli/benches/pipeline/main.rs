@@ -62,10 +62,10 @@ async fn story(count: usize) {
     let number = count as f64;
     let _ = writeln!(std::io::stdout(), "\n{count} Deployments, 3 members");
     let mut stage = Stage::start().await;
-    stage.policy("everything", None, &ALL, 0).await;
+    stage.drive.policy("everything", None, &ALL, 0).await;
     let cost = part(&mut stage, "create, until every member has all", async |stage| {
-        stage.create(count).await;
-        stage.until_counts([count; 3]).await;
+        stage.drive.create(count).await;
+        stage.drive.until_counts([count; 3]).await;
     })
     .await;
     let rate = 3.0 * number / cost.seconds;
@@ -79,8 +79,8 @@ async fn story(count: usize) {
     report("  Karmada's through ours", karmada::MEGABYTES / resident, "times", None);
     changes(&mut stage, count).await;
     let cost = part(&mut stage, "retarget from three members to two", async |stage| {
-        stage.retarget("everything", &ALL[..2]).await;
-        stage.until_counts([count, count, 0]).await;
+        stage.drive.retarget("everything", &ALL[..2]).await;
+        stage.drive.until_counts([count, count, 0]).await;
     })
     .await;
     report(
@@ -90,14 +90,14 @@ async fn story(count: usize) {
         None,
     );
     part(&mut stage, "preempt one", async |stage| {
-        stage.policy("one", Some(0), &ALL[..1], 10).await;
-        stage.until_counts([count, count - 1, 0]).await;
+        stage.drive.policy("one", Some(0), &ALL[..1], 10).await;
+        stage.drive.until_counts([count, count - 1, 0]).await;
     })
     .await;
     restart(&mut stage).await;
     let cost = part(&mut stage, "delete all", async |stage| {
-        stage.delete(count).await;
-        stage.until_counts([0; 3]).await;
+        stage.drive.delete(count).await;
+        stage.drive.until_counts([0; 3]).await;
     })
     .await;
     report("member objects", 2.0 * number / cost.seconds, "per s", None);
@@ -106,7 +106,7 @@ async fn story(count: usize) {
 async fn changes(stage: &mut Stage, count: usize) {
     let mut times = Vec::new();
     part(stage, &format!("change one image, {CHANGES} times"), async |stage| {
-        times = stage.change_images(count, CHANGES).await;
+        times = stage.drive.change_images(count, CHANGES).await;
     })
     .await;
     times.sort();
