@@ -20,6 +20,7 @@ mod process;
 mod relay;
 mod suite;
 
+pub use account::collection;
 pub use cluster::{Cluster, Role};
 pub use machines::Machines;
 pub use plane::Plane;

@@ -3,15 +3,17 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use checks::bed::{Bed, Plane, Programs};
+use checks::process::Longshore;
 use http::Method;
+use scenario::{Outcome, Scenario, Verdict};
 use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
 
-/// One or two scenarios of every feature that three members can play. `checks/kubernetes` and docs/operate.md say how to
-/// play all of them, which takes most of an hour.
+/// One or two scenarios of every feature that three members can play. docs/operate.md says how to play all of them.
 const SCENARIOS: [&str; 14] = [
     "admission/propagation-policy.yaml",
     "batch/scheme-2-option-1-exclude-in-a-selector.yaml",
@@ -29,7 +31,18 @@ const SCENARIOS: [&str; 14] = [
     "suspension/rollout-2-delete-the-policy.yaml",
 ];
 
-fn scenario(name: &str) -> PathBuf {
+/// For a control plane with a single member.
+const ONE_MEMBER: [&str; 2] = ["overrides/order.yaml", "rules/c4-fields-of-others.yaml"];
+
+/// Those for which clusters are joined as described, cut off and let go, controllers restarted and clocks put forward.
+const WITH_HANDS: [&str; 4] = [
+    "clusters/unjoin-while-cut-off.yaml",
+    "failover/application.yaml",
+    "overrides/target-cluster.yaml",
+    "rules/r1-restart-moves-no-replica.yaml",
+];
+
+fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name)
 }
 
@@ -38,14 +51,67 @@ async fn the_same_on_real_kubernetes() {
     let Some(programs) = Programs::find() else { return };
     let bed = Bed::start(&programs, 3).await.expect("the bed starts");
     let plane = Plane::start(bed, Path::new(BINARY), 2, &[]).await.expect("Longshore starts on it");
-    let files: Vec<PathBuf> = SCENARIOS.into_iter().map(scenario).collect();
+    let files: Vec<PathBuf> = SCENARIOS.into_iter().map(file).collect();
     let played = plane.play(&files).expect("it starts");
     assert!(played.status.success(), "{}\n{}", said(&played), plane.last_words());
     assert!(said(&played).contains(" 0 failed"), "{}", said(&played));
     a_name_cannot_be_taken_over(&plane);
     credentials_are_replaced(&plane).await;
     unjoin_cleans_both_sides(&plane).await;
+    manifests_are_taken(&plane).await;
+    a_real_cluster_joins_our_own_server(&plane);
     plane.bed.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scenarios_get_the_members_they_ask_for() {
+    let Some(programs) = Programs::find() else { return };
+    let scenarios = WITH_HANDS.map(|name| Scenario::read(&file(name)).expect("it is a scenario"));
+    let passed = AtomicUsize::new(0);
+    let tell = |outcome: &Outcome<'_>| {
+        assert_eq!(outcome.verdict, Verdict::Passed, "{}", outcome.scenario.path.display());
+        passed.fetch_add(1, Ordering::Relaxed);
+    };
+    checks::bed::play(&programs, Path::new(BINARY), 1, &scenarios, tell).await.expect("the bed starts");
+    assert_eq!(passed.into_inner(), WITH_HANDS.len());
+}
+
+/// Every manifest, as the API server checks it: nothing in it that nobody knows.
+async fn manifests_are_taken(plane: &Plane) {
+    let control = plane.bed.control.door();
+    for file in ["controllers.yaml", "server.yaml"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/manifests").join(file);
+        let text = std::fs::read_to_string(path).expect("it is in the repository");
+        for mut object in serde_saphyr::from_multiple::<Value>(&text).expect("YAML") {
+            // Some are there already: the controllers run with them.
+            let name = format!("{}-tried", object["metadata"]["name"].as_str().expect("a name"));
+            object["metadata"]["name"] = name.into();
+            let path = checks::bed::collection(&object).expect("a kind that is installed");
+            let path = format!("{path}?dryRun=All&fieldValidation=Strict");
+            let (status, answer) = control.request(Method::POST, &path, object.to_string()).await;
+            assert_eq!(status.as_u16(), 201, "{answer}");
+        }
+    }
+}
+
+/// The same member on the other engine: `longshore up` without local members.
+fn a_real_cluster_joins_our_own_server(plane: &Plane) {
+    let server = Longshore::start(Path::new(BINARY), &["--port=0", "--members=0", "--ephemeral"]);
+    let server = server.expect("it starts");
+    let run = |words: &[&str]| {
+        let mut command = std::process::Command::new(BINARY);
+        let output = command.args(words).env("KUBECONFIG", &server.kubeconfig).output().expect("it starts");
+        assert!(output.status.success(), "{words:?}: {}\n{}", said(&output), server.logged());
+    };
+    // The one that has left above.
+    let kubeconfig = plane.bed.members[2].kubeconfig.to_str().expect("a readable path");
+    run(&["join", "member1", "--cluster-kubeconfig", kubeconfig]);
+    let control = server.kubeconfig.to_str().expect("a readable path");
+    let files = ONE_MEMBER.map(|name| file(name).display().to_string());
+    let member = format!("member1={kubeconfig}");
+    let words = ["test", "--control", control, "--member", &member];
+    run(&[&words[..], &files.each_ref().map(String::as_str)].concat());
+    run(&["unjoin", "member1", "--cluster-kubeconfig", kubeconfig]);
 }
 
 fn said(output: &Output) -> String {
@@ -84,7 +150,7 @@ async fn credentials_are_replaced(plane: &Plane) {
     let after = tokens(plane).await;
     assert_eq!((before.len(), after.len()), (1, 1), "{before:?} {after:?}");
     assert_ne!(before, after);
-    let played = plane.play(&[scenario("lazy/simple-1-policy-first.yaml")]).expect("it starts");
+    let played = plane.play(&[file("lazy/simple-1-policy-first.yaml")]).expect("it starts");
     assert!(played.status.success(), "with new credentials: {}", said(&played));
 }
 

@@ -14,6 +14,7 @@ mod judge;
 mod live;
 mod matching;
 mod narrate;
+mod patience;
 mod play;
 mod reference;
 mod short;

@@ -11,6 +11,7 @@ use crate::file::Scenario;
 use crate::foresight::{self, Foresight};
 use crate::ground::{Ground, Trouble};
 use crate::judge::{Judge, Marks};
+use crate::patience::Patience;
 use crate::reference::Reference;
 use crate::step::{Action, Cluster, Step};
 use crate::tide::Tide;
@@ -19,8 +20,6 @@ use crate::way::Way;
 
 /// How soon after a step controllers are stopped, at most.
 const RESTART_WITHIN_MILLISECONDS: u64 = 20;
-/// How often a live control plane is looked at while an expectation has not come true.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// What timestamps can tell apart.
 const SECOND: Duration = Duration::from_secs(1);
@@ -240,7 +239,7 @@ impl<'a> Player<'a> {
     }
 
     async fn expect(&mut self, ground: &Ground, expectation: &Expectation) -> Result<Vec<String>, Trouble> {
-        let begun = Instant::now();
+        let mut patience = Patience::of(ground.patience());
         loop {
             let tide = match ground {
                 Ground::Simulated(_) => None,
@@ -251,13 +250,13 @@ impl<'a> Player<'a> {
             if problems.is_empty() {
                 self.marks.take(ground, expectation).await?;
             }
-            if problems.is_empty() || begun.elapsed() >= ground.patience() {
+            if problems.is_empty() || patience.is_over() {
                 return Ok(problems);
             }
-            tokio::time::sleep(LOOK).await;
+            patience.wait().await;
             if let Some(mut tide) = tide {
-                while begun.elapsed() < ground.patience() && !tide.has_turned(ground).await? {
-                    tokio::time::sleep(LOOK).await;
+                while !patience.is_over() && !tide.has_turned(ground).await? {
+                    patience.wait().await;
                 }
             }
         }

@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
 
 use crate::door::{Door, message};
 use crate::ground::{Ground, Trouble};
 use crate::judge::{binding_of, work_of};
+use crate::patience::Patience;
 use crate::reference::Reference;
 use crate::tide::Tide;
 
-/// How often is looked whether everything rests.
-const LOOK: Duration = Duration::from_millis(100);
 /// How long nothing may change until that is called rest.
 const REST: Duration = Duration::from_millis(300);
 /// What does not rest within this time is looked at as it is: a live control plane may never rest.
@@ -94,17 +92,18 @@ impl Traces {
 
     /// Waits until nothing that was touched, and nothing that comes of it, changes any more.
     pub async fn rest(&self, ground: &Ground) -> Result<(), Trouble> {
-        let begun = Instant::now();
+        let mut patience = Patience::of(RESTLESS);
         let mut tide = Tide::now(ground).await?;
-        let mut last = (self.revisions(ground).await?, Instant::now());
-        while last.1.elapsed() < REST && begun.elapsed() < RESTLESS {
-            tokio::time::sleep(LOOK).await;
+        let (mut last, mut quiet) = (self.revisions(ground).await?, Patience::of(REST));
+        while !quiet.is_over() && !patience.is_over() {
+            patience.spend();
+            quiet.wait().await;
             if !tide.has_turned(ground).await? {
                 continue;
             }
             let revisions = self.revisions(ground).await?;
-            if revisions != last.0 {
-                last = (revisions, Instant::now());
+            if revisions != last {
+                (last, quiet) = (revisions, Patience::of(REST));
             }
         }
         Ok(())
@@ -141,17 +140,17 @@ impl Traces {
 
 /// Waits until these are gone everywhere.
 async fn gone(ground: &Ground, new: &[&Trace]) -> Result<(), Trouble> {
-    let begun = Instant::now();
+    let mut patience = Patience::of(ground.patience());
     loop {
         let mut tide = Tide::now(ground).await?;
         let left = left_over(ground, new).await?;
         if left.is_empty() {
             return Ok(());
         }
-        while begun.elapsed() < ground.patience() && !tide.has_turned(ground).await? {
-            tokio::time::sleep(LOOK).await;
+        while !patience.is_over() && !tide.has_turned(ground).await? {
+            patience.wait().await;
         }
-        if begun.elapsed() >= ground.patience() {
+        if patience.is_over() {
             return Err(Trouble(format!("still there: {}", left.join(", "))));
         }
     }
@@ -163,12 +162,9 @@ async fn left_over(ground: &Ground, new: &[&Trace]) -> Result<Vec<String>, Troub
     let control = ground.control();
     let mut left = Vec::new();
     for Trace { place, reference, members, .. } in new {
-        if let Some(object) = ground.place(place.as_deref())?.get(reference).await? {
+        if ground.place(place.as_deref())?.get(reference).await?.is_some() {
             left.push(reference.to_string());
-            // Kubernetes takes seconds for a namespace, whatever is in it; its copies can go at the same time.
-            if reference.kind != "Namespace" || !is_going(&object) {
-                continue;
-            }
+            continue;
         }
         if place.is_some() {
             continue;

@@ -40,8 +40,8 @@ pub async fn account(cluster: &Cluster, directory: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Where an object is created.
-fn collection(object: &Value) -> Option<String> {
+/// Where an object is created, if it is of a kind that is installed with Longshore.
+pub fn collection(object: &Value) -> Option<String> {
     let plural = match object["kind"].as_str()? {
         "Namespace" => "namespaces",
         "ServiceAccount" => "serviceaccounts",
@@ -52,6 +52,7 @@ fn collection(object: &Value) -> Option<String> {
         "Service" => "services",
         "PodDisruptionBudget" => "poddisruptionbudgets",
         "Deployment" => "deployments",
+        "StatefulSet" => "statefulsets",
         _ => return None,
     };
     let version = object["apiVersion"].as_str()?;

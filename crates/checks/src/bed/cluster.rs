@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -104,6 +104,25 @@ impl Cluster {
         self.server.start()
     }
 
+    /// Ends all of its servers.
+    pub fn stop(&mut self) {
+        for server in [&mut self.controllers, &mut self.server, &mut self.etcd] {
+            server.end();
+        }
+    }
+
+    /// Copies the store of a cluster that is stopped.
+    pub fn back_up(&self, to: &Path) -> Result<()> {
+        copy(&self.directory.join("etcd"), to)
+    }
+
+    /// Puts a copy in the place of the store of a cluster that is stopped.
+    pub fn restore(&self, from: &Path) -> Result<()> {
+        let store = self.directory.join("etcd");
+        std::fs::remove_dir_all(&store).with_context(|| format!("remove {}", store.display()))?;
+        copy(from, &store)
+    }
+
     /// Waits until its API server says that it is ready, and lets its controllers begin. An API server that gave up
     /// because its store was late is started again.
     pub async fn until_ready(&mut self) -> Result<()> {
@@ -145,6 +164,13 @@ impl Cluster {
         let text = std::fs::read_to_string(self.directory.join("audit.log")).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let status = std::process::Command::new("cp").arg("-r").arg(from).arg(to).status();
+    let copied = status.with_context(|| format!("copy {}", from.display()))?;
+    ensure!(copied.success(), "copy {} to {}", from.display(), to.display());
+    Ok(())
 }
 
 /// Every write is written down, and nothing else.

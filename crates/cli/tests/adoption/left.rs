@@ -2,6 +2,8 @@
 //! ClusterPropagationPolicy: claims, bindings, Works and the objects in the member, with its ids, labels, annotations
 //! and finalizers, written as its components write them.
 
+use std::collections::BTreeSet;
+
 use checks::bed::Bed;
 use checks::client::Door;
 use http::Method;
@@ -13,6 +15,7 @@ pub const TEMPLATE: &str = "/apis/apps/v1/namespaces/default/deployments/nginx";
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/reader";
 const BINDING: &str = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/nginx-deployment";
 const CLUSTER_BINDING: &str = "/apis/work.karmada.io/v1alpha2/clusterresourcebindings/reader-clusterrole";
+const POLICY: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies/nginx";
 const WORKS: &str = "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works";
 
 const POLICY_ID: &str = "6c1ad01e-2a91-43e7-9d3a-0a4a35e3a4f1";
@@ -74,6 +77,45 @@ impl Left {
         }
         state
     }
+
+    /// Every label, annotation and finalizer of everything that Karmada wrote.
+    pub async fn found(&self, bed: &Bed) -> Vec<Found> {
+        let (control, member) = (bed.control.door(), bed.members[0].door());
+        let mut found = Vec::new();
+        for path in [TEMPLATE, ROLE, BINDING, CLUSTER_BINDING, POLICY] {
+            found.push(marks_of(&control.request(Method::GET, path, "").await.1));
+        }
+        let works = control.request(Method::GET, WORKS, "").await.1;
+        found.extend(works["items"].as_array().expect("there are Works").iter().map(marks_of));
+        for path in [TEMPLATE, ROLE] {
+            found.push(marks_of(&member.request(Method::GET, path, "").await.1));
+        }
+        found
+    }
+
+    /// Whether a policy can be written.
+    pub async fn edit_policy(&self, bed: &Bed) -> bool {
+        let patch = json!({ "metadata": { "annotations": { "edited": "after" } } }).to_string();
+        bed.control.door().request(Method::PATCH, POLICY, patch).await.0.is_success()
+    }
+}
+
+/// What an object is marked with, a line each.
+pub type Found = BTreeSet<String>;
+
+fn marks_of(object: &Value) -> Found {
+    let metadata = &object["metadata"];
+    // Kubernetes counts the revisions of a Deployment itself.
+    let is_karmadas = |key: &str| key.contains("karmada.io") || key.contains("longshore.io");
+    let pairs = ["labels", "annotations"].into_iter().flat_map(|place| metadata[place].as_object());
+    let pairs =
+        pairs.flatten().filter(|(key, _)| is_karmadas(key)).map(|(key, value)| match value.as_str() {
+            // What it lists or counts follows the objects, which went on.
+            Some(text) if text.starts_with(['{', '[']) => key.clone(),
+            _ => format!("{key}: {value}"),
+        });
+    let finalizers = metadata["finalizers"].as_array().into_iter().flatten().map(Value::to_string);
+    pairs.chain(finalizers).collect()
 }
 
 async fn execution_namespace(control: &Door) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use checks::bed::{Bed, Plane, Programs, until};
 use checks::client::Door;
 use http::Method;
-use left::{Left, NAMESPACE, TEMPLATE};
+use left::{Found, Left, NAMESPACE, TEMPLATE};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
@@ -29,6 +29,7 @@ async fn nothing_is_written_to_members_when_controllers_take_over() {
     plane.join_without_waiting().await.expect("it joins");
     let left = Left::write(&plane.bed).await;
     let before = left.state(&plane.bed).await;
+    let as_karmada_left_it = left.found(&plane.bed).await;
     plane.run_replicas(1, &[]).await.expect("the controllers start");
     plane.until_ready().await.expect("the member is ready");
     tokio::time::sleep(QUIET).await;
@@ -39,6 +40,7 @@ async fn nothing_is_written_to_members_when_controllers_take_over() {
     assert!(differ.is_empty(), "{}", differ.join("\n"));
     assert_eq!(writes(&plane), Vec::<Value>::new(), "{}", plane.last_words());
     it_goes_on(&plane).await;
+    it_can_be_taken_back(&mut plane, &left, &as_karmada_left_it).await;
     plane.bed.shut_down().await;
 }
 
@@ -68,6 +70,29 @@ fn writes(plane: &Plane) -> Vec<Value> {
     let all = plane.bed.members[0].audit();
     let ours = all.into_iter().filter(|event| event["user"]["username"] == ACCOUNT);
     ours.map(|event| json!([event["verb"], event["objectRef"]])).collect()
+}
+
+/// The way back: Longshore ends and its webhooks go. Karmada finds every id, label, annotation and finalizer of its own
+/// as it left them, and beside them only annotations that it does not know; and nothing keeps policies from being
+/// written.
+async fn it_can_be_taken_back(plane: &mut Plane, left: &Left, before: &[Found]) {
+    plane.replicas.iter_mut().for_each(checks::bed::Process::end);
+    let control = plane.bed.control.door();
+    for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}/longshore");
+        assert!(control.request(Method::DELETE, &path, "").await.0.is_success(), "{path}");
+    }
+    for (before, after) in before.iter().zip(&left.found(&plane.bed).await) {
+        for mark in before {
+            assert!(after.contains(mark), "{mark} was taken away: {after:?}");
+        }
+        let new: Vec<&String> = after.iter().filter(|mark| !before.contains(*mark)).collect();
+        assert!(new.iter().all(|mark| mark.contains("longshore.io/")), "{new:?}");
+    }
+    // The API server forgets webhooks within a moment.
+    until("that policies can be written", PATIENCE, async || left.edit_policy(&plane.bed).await)
+        .await
+        .expect("nothing keeps them from being written");
 }
 
 /// A change of the template arrives as ever.

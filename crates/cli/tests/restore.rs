@@ -1,0 +1,122 @@
+//! A control plane on real Kubernetes whose etcd is restored from a copy, and one whose kinds were installed by an older
+//! version. Controllers that went on running meanwhile compare and write only what differs. Skipped where nobody built
+//! Kubernetes.
+
+use std::path::Path;
+use std::time::Duration;
+
+use checks::bed::{Bed, Plane, Programs, until};
+use checks::client::Door;
+use http::Method;
+use serde_json::{Value, json};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
+const PATIENCE: Duration = Duration::from_secs(120);
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies";
+const DEFINITION: &str =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/propagationpolicies.policy.karmada.io";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_store_and_older_kinds() {
+    let Some(programs) = Programs::find() else { return };
+    let bed = Bed::start(&programs, 1).await.expect("the bed starts");
+    let mut plane = Plane::start(bed, Path::new(BINARY), 1, &[]).await.expect("Longshore starts on it");
+    let policy = json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "metadata": { "name": "all" },
+        "spec": { "resourceSelectors": [{ "apiVersion": "v1", "kind": "ConfigMap" }] },
+    });
+    write(&plane, Method::POST, POLICIES, &policy).await;
+    write(&plane, Method::POST, CONFIG_MAPS, &config_map("kept", "old")).await;
+    write(&plane, Method::POST, CONFIG_MAPS, &config_map("edited", "old")).await;
+    arrives(&plane, "kept", "old").await;
+    arrives(&plane, "edited", "old").await;
+    let copy = plane.bed.directory().join("backup");
+    plane.bed.control.stop();
+    plane.bed.control.back_up(&copy).expect("it is copied");
+    come_back(&mut plane).await;
+    write(&plane, Method::PATCH, &format!("{CONFIG_MAPS}/edited"), &json!({ "data": { "key": "new" } }))
+        .await;
+    write(&plane, Method::POST, CONFIG_MAPS, &config_map("later", "new")).await;
+    arrives(&plane, "edited", "new").await;
+    arrives(&plane, "later", "new").await;
+    plane.bed.control.stop();
+    plane.bed.control.restore(&copy).expect("it is put back");
+    come_back(&mut plane).await;
+    restored(&plane).await;
+    older_kinds_are_brought_up_to_date(&mut plane).await;
+    plane.bed.shut_down().await;
+}
+
+/// The API server is there again; a replica that could not renew its lease meanwhile is started again.
+async fn come_back(plane: &mut Plane) {
+    plane.bed.control.start().expect("etcd starts");
+    plane.bed.control.until_ready().await.expect("the API server is there again");
+    for _ in 0..20 {
+        plane.start_all().expect("it starts again");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+/// Members have what the restored store says; what was made after the copy stays and is known by its label.
+async fn restored(plane: &Plane) {
+    arrives(plane, "edited", "old").await;
+    arrives(plane, "kept", "old").await;
+    let later = get(&plane.bed.members[0].door(), "later").await;
+    assert_eq!(later["data"]["key"], "new", "what was made after the copy is nobody's: {later}");
+    assert_eq!(later["metadata"]["labels"]["karmada.io/managed"], "true", "{later}");
+    let written = |name: &str| {
+        let ours = |event: &&Value| {
+            event["user"]["username"].as_str().is_some_and(|user| user.contains(":karmada-member"))
+                && event["objectRef"]["name"] == name
+        };
+        plane.bed.members[0].audit().iter().filter(ours).count()
+    };
+    assert_eq!(written("kept"), 1, "it was as it should be all the time");
+    write(plane, Method::POST, CONFIG_MAPS, &config_map("next", "new")).await;
+    arrives(plane, "next", "new").await;
+}
+
+/// A field that an older version did not know is there when this version has started.
+async fn older_kinds_are_brought_up_to_date(plane: &mut Plane) {
+    let door = plane.bed.control.door();
+    let (_, mut definition) = door.request(Method::GET, DEFINITION, "").await;
+    let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    let fields = definition.pointer_mut(schema).and_then(Value::as_object_mut).expect("fields");
+    assert!(fields.remove("activationPreference").is_some(), "{fields:?}");
+    write(plane, Method::PUT, DEFINITION, &definition).await;
+    plane.restart().await.expect("it starts again");
+    let (_, definition) = door.request(Method::GET, DEFINITION, "").await;
+    let fields = definition.pointer(schema).expect("fields");
+    assert!(fields.get("activationPreference").is_some(), "{fields}");
+    write(plane, Method::POST, CONFIG_MAPS, &config_map("last", "new")).await;
+    arrives(plane, "last", "new").await;
+}
+
+fn config_map(name: &str, value: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "key": value } })
+}
+
+/// Writes until somebody takes it: webhooks may be away for a moment.
+async fn write(plane: &Plane, method: Method, path: &str, body: &Value) {
+    let door = plane.bed.control.door();
+    until(&format!("that {path} is written"), PATIENCE, async || {
+        let Ok(mut connection) = door.connect().await else { return false };
+        let answer = connection.json(method.clone(), path, body.to_string()).await;
+        answer.is_ok_and(|(status, _)| status.is_success())
+    })
+    .await
+    .unwrap_or_else(|error| panic!("{error}: {}", plane.last_words()));
+}
+
+async fn get(door: &Door, name: &str) -> Value {
+    door.request(Method::GET, &format!("{CONFIG_MAPS}/{name}"), "").await.1
+}
+
+async fn arrives(plane: &Plane, name: &str, value: &str) {
+    let door = plane.bed.members[0].door();
+    let what = format!("that {name} is {value} in the member");
+    until(&what, PATIENCE, async || get(&door, name).await["data"]["key"] == value)
+        .await
+        .unwrap_or_else(|error| panic!("{error}: {}", plane.last_words()));
+}
