@@ -10,7 +10,7 @@ use rcgen::{
     KeyPair, KeyUsagePurpose, SanType,
 };
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, DnsName, PrivateKeyDer};
 
 use crate::Hint;
 use crate::places::private_file;
@@ -110,7 +110,12 @@ pub fn server_pair(authority: &Pair, names: &[String]) -> Result<Pair> {
 fn subject_name(name: &str) -> Result<SanType> {
     Ok(match name.parse::<IpAddr>() {
         Ok(address) => SanType::IpAddress(address),
-        Err(_) => SanType::DnsName(name.try_into().with_context(|| format!("use {name:?} as a name"))?),
+        Err(_) => {
+            // A certificate may say that it is good for every name below one.
+            DnsName::try_from(name.strip_prefix("*.").unwrap_or(name))
+                .with_context(|| format!("use {name:?} as a name of the server"))?;
+            SanType::DnsName(name.try_into().with_context(|| format!("use {name:?} as a name"))?)
+        }
     })
 }
 

@@ -79,11 +79,9 @@ impl Metrics {
             let own = series
                 .range((family.name, String::new())..)
                 .take_while(|((name, _), _)| *name == family.name);
-            let mut first = true;
+            // What was never counted is told, too, so that whoever makes a dashboard finds it.
+            head(&mut text, family);
             for ((_, labels), one) in own {
-                if std::mem::take(&mut first) {
-                    head(&mut text, family);
-                }
                 print(&mut text, family, labels, one);
             }
         }

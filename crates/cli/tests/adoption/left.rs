@@ -108,12 +108,12 @@ fn marks_of(object: &Value) -> Found {
     // Kubernetes counts the revisions of a Deployment itself.
     let is_karmadas = |key: &str| key.contains("karmada.io") || key.contains("longshore.io");
     let pairs = ["labels", "annotations"].into_iter().flat_map(|place| metadata[place].as_object());
-    let pairs =
-        pairs.flatten().filter(|(key, _)| is_karmadas(key)).map(|(key, value)| match value.as_str() {
-            // What it lists or counts follows the objects, which went on.
-            Some(text) if text.starts_with(['{', '[']) => key.clone(),
-            _ => format!("{key}: {value}"),
-        });
+    // What lists or counts follows the objects, which went on.
+    let follows = |key: &str| ["/generation", "/managed-", "/applied-"].iter().any(|part| key.contains(part));
+    let pairs = pairs.flatten().filter(|(key, _)| is_karmadas(key)).map(|(key, value)| match follows(key) {
+        true => key.clone(),
+        false => format!("{key}: {value}"),
+    });
     let finalizers = metadata["finalizers"].as_array().into_iter().flatten().map(Value::to_string);
     pairs.chain(finalizers).collect()
 }
