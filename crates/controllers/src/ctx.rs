@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use api::{Binding, Scope, kinds};
 use decide::{BindingKey, TemplateKey};
@@ -87,14 +88,23 @@ impl Queues {
         templates.into_iter().for_each(|key| self.templates.add(key, priority));
     }
 
+    /// Looks at how a binding is doing, once its members have had time to say it: each of them says it several times
+    /// while something starts, and every time would be a write to the binding and one to the template.
+    pub fn look_at_status(&self, key: BindingKey) {
+        self.statuses.add_gathered_for(key, STATUS_GATHER);
+    }
+
     /// Looks at everything that hangs on a binding.
     pub fn look_at_binding(&self, key: &BindingKey, priority: Priority) {
         self.placements.add(key.clone(), priority);
         self.works.add(key.clone(), priority);
-        self.statuses.add_gathered(key.clone());
+        self.look_at_status(key.clone());
         self.failover.add(key.clone(), priority);
     }
 }
+
+/// How long statuses are gathered at least.
+const STATUS_GATHER: Duration = Duration::from_secs(1);
 
 /// A queue per member, so that a slow one delays nobody else.
 #[derive(Clone, Default)]

@@ -2,7 +2,7 @@
 //! raises a count instead of making a new Event, also after a restart, because the Event's name follows from
 //! what it says. Telling never waits and never fails; when too much is told at once, the rest is dropped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -20,6 +20,8 @@ pub use allowance::Allowance;
 
 /// How many Events may wait to be written.
 const PENDING_MAX: usize = 4096;
+/// How many Events are remembered to be there.
+const KNOWN_MAX: usize = 10_000;
 /// The longest message that Kubernetes takes.
 const MESSAGE_BYTES_MAX: usize = 1024;
 /// The longest part of an object's name that is repeated in an Event's.
@@ -112,11 +114,25 @@ pub struct Events {
     pending: Arc<Mutex<BTreeMap<EventKey, (News, u64)>>>,
     /// How much good news is still told.
     pub allowance: Allowance,
+    /// Events that are there for sure; held for moments. Forgetting costs a request.
+    known: Arc<Mutex<BTreeSet<EventKey>>>,
 }
 
 impl Events {
     fn pending(&self) -> MutexGuard<'_, BTreeMap<EventKey, (News, u64)>> {
         self.pending.lock().expect("no one panics while holding it")
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeSet<EventKey>> {
+        self.known.lock().expect("no one panics while holding it")
+    }
+
+    fn note(&self, key: &EventKey) {
+        let mut known = self.known();
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        known.insert(key.clone());
     }
 
     /// Takes in what is told, and how often; none when so much waits already that it is dropped.
@@ -193,12 +209,17 @@ async fn write(ctx: &Ctx, key: &EventKey, news: &News, count: u64) -> Result<(),
     if count == 0 && ctx.control.get::<Value>(&path).await?.is_some() {
         return Ok(());
     }
-    // Most news are new, so nobody asks before.
-    match ctx.control.create(&collection, &event(key, news, count.max(1), now)).await {
-        Err(Error::Conflict { .. }) => {}
-        created => return created.map(drop),
-    }
-    let found = ctx.control.fetch::<Value>(&path).await?;
+    let known = ctx.events.known().contains(key);
+    let found = if known { ctx.control.get::<Value>(&path).await? } else { None };
+    let found = match found {
+        Some(found) => found,
+        // Most news are new, so nobody asks before.
+        None => match ctx.control.create(&collection, &event(key, news, count.max(1), now)).await {
+            Err(Error::Conflict { .. }) => ctx.control.fetch::<Value>(&path).await?,
+            created => return created.map(|_| ctx.events.note(key)),
+        },
+    };
+    ctx.events.note(key);
     let patch = json!({
         "metadata": { "resourceVersion": found["metadata"]["resourceVersion"] },
         "count": found["count"].as_u64().unwrap_or(0).saturating_add(count),

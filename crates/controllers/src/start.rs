@@ -252,7 +252,7 @@ impl Starter {
                     ctx.queues.execution.add(key, Priority::User);
                 }
                 if let Some(binding) = binding_of_work(&work.metadata) {
-                    ctx.queues.statuses.add_gathered(binding.clone());
+                    ctx.queues.look_at_status(binding.clone());
                     if changed {
                         ctx.queues.works.add_gathered(binding);
                     }

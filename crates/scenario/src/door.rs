@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use http::{Method, Request, header};
 use http_body_util::BodyExt as _;
@@ -15,6 +16,11 @@ use crate::reference::Reference;
 
 /// Who writes, for the owners of fields.
 const MANAGER: &str = "scenario";
+
+/// How often is asked again when nobody answers.
+const READ_AGAIN: u32 = 5;
+/// How soon.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// What a server answered to a change.
 #[derive(Debug)]
@@ -189,7 +195,25 @@ impl Door {
         Ok(Answer { done: (200..300).contains(&code), body, warnings })
     }
 
+    /// Sends a request; whoever only reads asks again when nobody answers.
     async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content: &str,
+        body: Option<&Value>,
+    ) -> Result<(u16, Value, Vec<String>), Trouble> {
+        let mut again = if method == Method::GET { READ_AGAIN } else { 0 };
+        loop {
+            match self.send_once(method.clone(), path, content, body).await {
+                Err(_) if again > 0 => tokio::time::sleep(AGAIN_AFTER).await,
+                answered => return answered,
+            }
+            again -= 1;
+        }
+    }
+
+    async fn send_once(
         &self,
         method: Method,
         path: &str,

@@ -81,6 +81,10 @@ impl Cluster {
         ]);
         let mut server = programs.command("kube-apiserver");
         server.args(server_arguments(directory, port, &store)?);
+        if role == Role::Control {
+            // As Karmada has it: nobody is there who would ever let go of a claim that is protected.
+            server.arg("--disable-admission-plugins=StorageObjectInUseProtection");
+        }
         let mut controllers = programs.command("kube-controller-manager");
         controllers.args(controllers_arguments(directory, &kubeconfig, role));
         Ok(Self {

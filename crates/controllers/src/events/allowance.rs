@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// So much may be told at once.
-const BURST: u32 = 2_000;
+const BURST: u32 = 500;
 /// Afterwards, one more in this time.
-const REFILL: Duration = Duration::from_millis(50);
+const REFILL: Duration = Duration::from_millis(100);
 
 /// What may still be told. Clones share it.
 #[derive(Clone, Default)]

@@ -130,8 +130,13 @@ impl<K: Key> Queue<K> {
     /// Adds a key once news about it is gathered. The more there is to tell, the longer that takes: what would be
     /// told twice in a crowd is told once.
     pub fn add_gathered(&self, key: K) {
+        self.add_gathered_for(key, GATHER_MIN);
+    }
+
+    /// The same for news of which more comes within this time.
+    pub fn add_gathered_for(&self, key: K, at_least: Duration) {
         let waiting = u32::try_from(self.state().due.len()).unwrap_or(u32::MAX);
-        self.add_after(key, (GATHER_MIN + GATHER_MORE.saturating_mul(waiting)).min(GATHER_MAX));
+        self.add_after(key, (at_least + GATHER_MORE.saturating_mul(waiting)).min(GATHER_MAX));
     }
 
     /// The next key, when there is one. Cancel-safe: a key is taken only when it is returned.
