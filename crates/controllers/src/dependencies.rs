@@ -147,7 +147,7 @@ fn decide_attached(ctx: &Ctx, key: &TemplateKey) -> Option<Decided> {
         existing.metadata.deletion_timestamp.is_some()
             || decide::binding::refusal(template, existing).is_some()
     });
-    if template.deleting || not_ours {
+    if not_ours {
         return None;
     }
     let takes_along = |binding: &&Arc<Binding>| {
@@ -156,8 +156,14 @@ fn decide_attached(ctx: &Ctx, key: &TemplateKey) -> Option<Decided> {
     let own = key.binding();
     let who = ctx.view.who_needs(template).into_iter().filter(|by| *by != own);
     let found: Vec<BindingKey> = who.collect();
+    // Nothing new is attached to what is on its way out; but whoever leaves does not have to wait for it.
+    let is_attached = |by: &&Arc<Binding>| {
+        let mut known = existing.iter().flat_map(|existing| &existing.spec.required_by);
+        known.any(|known| known.namespace == by.metadata.namespace && known.name == by.metadata.name)
+    };
+    let may = |by: &&Arc<Binding>| takes_along(by) && (!template.deleting || is_attached(by));
     let needed_by: Vec<Arc<Binding>> =
-        found.iter().filter_map(|by| world.bindings.get(by)).filter(takes_along).cloned().collect();
+        found.iter().filter_map(|by| world.bindings.get(by)).filter(may).cloned().collect();
     let was_needed = existing.as_ref().is_some_and(|existing| !existing.spec.required_by.is_empty());
     if needed_by.is_empty() && !was_needed {
         return None;

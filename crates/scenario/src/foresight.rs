@@ -41,7 +41,9 @@ impl Foresight {
     ) -> Result<Option<Self>, Trouble> {
         let changes = changes(action, rehearsed, deleted);
         let (world, before) = look(simulated).await?;
-        if changes.iter().any(|change| joins(&world, change)) {
+        if changes.iter().any(|change| joins(&world, change) || is_going(change))
+            || deleted.iter().any(is_kept)
+        {
             return Ok(None);
         }
         let plan = plan(&world, &changes, Answers::BRAIN).map_err(|error| Trouble(error.to_string()))?;
@@ -82,6 +84,17 @@ fn joins(world: &World, change: &Change) -> bool {
     let Change::Put(object) = change else { return false };
     let known = |cluster: &Cluster| object["metadata"]["name"] == cluster.metadata.name.as_str();
     object["kind"] == "Cluster" && !world.clusters.iter().any(known)
+}
+
+/// What somebody else's finalizer keeps goes when that one says so.
+fn is_kept(object: &Value) -> bool {
+    let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+    finalizers.filter_map(Value::as_str).any(|one| !one.contains("karmada.io/"))
+}
+
+/// What is on its way out may be gone by the change.
+fn is_going(change: &Change) -> bool {
+    matches!(change, Change::Put(object) if !object["metadata"]["deletionTimestamp"].is_null())
 }
 
 /// What the server would accept of it.

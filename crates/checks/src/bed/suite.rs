@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -39,15 +40,21 @@ pub async fn play(
 ) -> Result<()> {
     let left: Mutex<Vec<&Scenario>> = Mutex::new(scenarios.iter().rev().collect());
     let lanes = (0..beds).map(|_| async {
-        let bed = Bed::start(programs, MEMBERS).await?;
-        let plane = Plane::without_controllers(bed, binary).with_clock()?;
-        let mut lane = Lane { plane, setup: None };
+        let mut lane = Lane::start(programs, binary).await?;
         while let Some(scenario) = next(&left, lane.setup.as_ref()) {
-            lane.play_or_tell(scenario, &tell).await;
+            let failed = AtomicBool::new(false);
+            let listen = |outcome: &Outcome<'_>| {
+                failed.store(matches!(outcome.verdict, Verdict::Failed(_)), Ordering::Relaxed);
+                tell(outcome);
+            };
+            lane.play_or_tell(scenario, &listen).await;
+            // Whatever a failure leaves behind must not be the next one's.
+            if failed.into_inner() {
+                lane.end().await?;
+                lane = Lane::start(programs, binary).await?;
+            }
         }
-        lane.plane.keep_logs()?;
-        lane.plane.bed.shut_down().await;
-        Ok(())
+        lane.end().await
     });
     futures::future::try_join_all(lanes).await.map(drop)
 }
@@ -70,6 +77,17 @@ struct Lane {
 }
 
 impl Lane {
+    async fn start(programs: &Programs, binary: &Path) -> Result<Self> {
+        let bed = Bed::start(programs, MEMBERS).await?;
+        Ok(Self { plane: Plane::without_controllers(bed, binary).with_clock()?, setup: None })
+    }
+
+    async fn end(self) -> Result<()> {
+        self.plane.keep_logs()?;
+        self.plane.bed.shut_down().await;
+        Ok(())
+    }
+
     /// A bed that cannot be made ready is the scenario's failure; the next one finds it in a state nobody knows.
     async fn play_or_tell(&mut self, scenario: &Scenario, tell: &impl Fn(&Outcome<'_>)) {
         let begun = Instant::now();
