@@ -51,6 +51,12 @@ pub fn is_left_alone(namespace: &str) -> bool {
     namespace.starts_with("kube-") || is_reserved_namespace(namespace)
 }
 
+/// True for roles and bindings that every API server makes for itself. Each cluster has its own; a policy that
+/// selects all roles means those that somebody wrote.
+pub fn is_made_by_server(object: &serde_json::Value) -> bool {
+    object["metadata"]["labels"]["kubernetes.io/bootstrapping"] == "rbac-defaults"
+}
+
 /// Label key on a binding that another one needs; its value is the other's permanent id.
 pub fn depended_by_label(namespace: &str, binding: &str) -> String {
     let suffix = match namespace {

@@ -164,6 +164,13 @@ impl Engine {
         if identity.is_administrator() {
             return Some(String::new());
         }
+        // A server that keeps no roles has none that lets everybody see whether it is well.
+        if self.security.roles.is_none()
+            && action.verb == "get"
+            && matches!(action.on, On::Path(path) if crate::auth::is_public(path))
+        {
+            return Some(String::new());
+        }
         self.rbac.allows(identity, action)
     }
 }

@@ -1,7 +1,8 @@
 //! Who did what to which object with what outcome, as lines of `audit.k8s.io/v1`. What happens inside this process is
 //! not written down, and neither are the values of secrets, whatever a policy says.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -38,7 +39,29 @@ pub(crate) struct Record {
     omitted: Vec<Stage>,
     event: Value,
     request: Option<Bytes>,
+    notes: Notes,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+/// What those who are asked about a request want written down about it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Notes(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Notes {
+    /// Adds a note; what is noted twice is written with a comma between.
+    pub fn add(&self, key: &str, value: &str) {
+        let mut notes = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let note = notes.entry(key.to_owned()).or_default();
+        match note.is_empty() {
+            true => note.push_str(value),
+            false if note != value => *note = format!("{note}, {value}"),
+            false => {}
+        }
+    }
+
+    fn all(&self) -> BTreeMap<String, String> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
 }
 
 /// What never has its bodies written down: they hold secrets.
@@ -103,13 +126,19 @@ impl Audit {
         if let (On::Object(_), Target::Resource(path)) = (&action.on, target) {
             event["objectRef"] = object_reference(action, &path.version);
         }
-        let record = Record { audit: self.clone(), level, omitted, event, request: None, now: now.clone() };
+        let (notes, now) = (Notes::default(), now.clone());
+        let record = Record { audit: self.clone(), level, omitted, event, request: None, notes, now };
         record.write(Stage::RequestReceived, Value::Null);
         Some(record)
     }
 }
 
 impl Record {
+    /// Follows what those who are asked about the request note.
+    pub fn follow(&mut self, notes: &Notes) {
+        self.notes = notes.clone();
+    }
+
     /// Notes why the request was let through, or not.
     pub fn note_decision(&mut self, reason: Option<&str>) {
         let decision = if reason.is_some() { "allow" } else { "forbid" };
@@ -156,6 +185,9 @@ impl Record {
             return;
         }
         let mut event = self.event.clone();
+        for (key, value) in self.notes.all() {
+            event["annotations"][key] = value.into();
+        }
         event["stage"] = stage.name().into();
         event["stageTimestamp"] = time((self.now)()).into();
         for (key, value) in more.as_object().into_iter().flatten() {

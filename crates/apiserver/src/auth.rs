@@ -9,6 +9,7 @@ mod impersonate;
 pub(crate) mod jwt;
 mod tokens;
 
+pub(crate) use authenticate::is_public;
 pub use jwt::{KeyError, TokenKeys};
 pub use tokens::{StaticTokens, TokenFileError};
 

@@ -9,6 +9,7 @@ mod defaults;
 mod kind;
 mod nodes;
 mod object;
+mod rules;
 mod scale;
 mod spec;
 mod status;

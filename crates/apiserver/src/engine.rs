@@ -16,6 +16,7 @@ use crate::housekeeping::Housekeeping;
 use crate::limits::Turns;
 use crate::metrics::Metrics;
 use crate::openapi_cache::OpenApiCache;
+use crate::policies::Policies;
 use crate::registry::{Definition, Registry, Resource};
 use crate::security::Security;
 use crate::webhooks::Webhooks;
@@ -56,6 +57,8 @@ pub(crate) struct Engine {
     pub rbac: Rbac,
     /// Who else is asked about writes.
     pub webhooks: Webhooks,
+    /// What has to hold for writes.
+    pub policies: Policies,
     /// Who is being served and who waits.
     pub turns: Turns,
     /// Ends every watch.
@@ -68,6 +71,7 @@ impl Engine {
         let registry = Registry::new(custom.values());
         let rbac = Rbac::load(&config.store);
         let webhooks = Webhooks::load(&config.store);
+        let policies = Policies::load(&config.store);
         Arc::new(Self {
             store: config.store,
             now: config.now,
@@ -81,6 +85,7 @@ impl Engine {
             openapi: OpenApiCache::default(),
             metrics: Metrics::default(),
             webhooks,
+            policies,
             turns: Turns::new(security.limits),
             security,
             rbac,

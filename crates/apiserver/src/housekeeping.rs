@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use crate::access::{AGGREGATED, Rbac};
 use crate::engine::{Engine, text};
+use crate::policies::Policies;
 use crate::registry::Resource;
 use crate::stored::{self, Outline};
 use crate::verbs::definitions;
@@ -163,6 +164,9 @@ impl Engine {
         }
         if Webhooks::concerns(&resource.table) {
             self.webhooks.follow(&self.store);
+        }
+        if Policies::concerns(&resource.table) {
+            self.policies.follow(&self.store);
         }
         match &*resource.table {
             "/namespaces" => self.housekeeping.enqueue(Chore::Namespace(name.to_owned())),

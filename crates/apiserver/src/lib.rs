@@ -16,6 +16,7 @@ mod discovery;
 mod documents;
 mod engine;
 pub mod error;
+mod expressions;
 mod gotext;
 mod housekeeping;
 mod jsonpath;
@@ -28,6 +29,7 @@ mod openapi;
 mod openapi_cache;
 mod options;
 mod patch;
+mod policies;
 mod protobuf;
 pub mod quantity;
 #[cfg(test)]

@@ -93,6 +93,14 @@ impl Quantity {
         amount.and_then(|amount| i64::try_from(amount).ok()).unwrap_or(limit)
     }
 
+    /// The amount in billionths, kept within what fits.
+    pub fn billionths(self) -> i128 {
+        let power =
+            u32::try_from(self.exponent.saturating_add(9)).ok().and_then(|power| 10_i128.checked_pow(power));
+        let limit = if self.mantissa < 0 { i128::MIN } else { i128::MAX };
+        power.and_then(|power| self.mantissa.checked_mul(power)).unwrap_or(limit)
+    }
+
     fn normal(mut mantissa: i128, mut exponent: i32, notation: Notation) -> Self {
         while mantissa != 0 && mantissa % 10 == 0 {
             mantissa /= 10;

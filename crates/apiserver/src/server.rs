@@ -188,6 +188,7 @@ impl ApiServer {
         let body = read_body(body).await?;
         if let Some(record) = record {
             record.note_request(&body);
+            record.follow(&call.notes);
         }
         let media_type = content::media_type(&parts.headers).to_owned();
         let sent = Sent { method: parts.method, media_type, body };

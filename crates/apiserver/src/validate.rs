@@ -16,8 +16,9 @@ mod scalar;
 pub(crate) mod tests;
 mod walk;
 
+pub(crate) use formats::holds as format_holds;
 pub(crate) use formats::is_known as is_known_format;
-pub(crate) use pattern::fault as pattern_fault;
+pub(crate) use pattern::{compiled as compiled_pattern, fault as pattern_fault};
 
 /// Values and schemas nest no deeper than this; the JSON reader stops earlier.
 pub(crate) const DEPTH_MAX: usize = 150;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Method, Response};
 
+use crate::audit::Notes;
 use crate::auth::Identity;
 use crate::body::Body;
 use crate::builtin;
@@ -54,6 +55,8 @@ pub(crate) struct Call {
     pub accepted: Accepted,
     pub identity: Identity,
     pub user_agent: String,
+    /// What is to be written down about the request.
+    pub notes: Notes,
 }
 
 impl Call {
@@ -93,7 +96,18 @@ impl Engine {
         let ResourcePath { namespace, name, subresource, .. } = path;
         match fits {
             true => {
-                Ok(Call { resource, namespace, name, subresource, query, accepted, identity, user_agent })
+                let notes = Notes::default();
+                Ok(Call {
+                    resource,
+                    namespace,
+                    name,
+                    subresource,
+                    query,
+                    accepted,
+                    identity,
+                    user_agent,
+                    notes,
+                })
             }
             false => Err(ApiError::no_such_path()),
         }

@@ -14,13 +14,18 @@ use crate::gotext::quoted;
 use crate::stored;
 use crate::verbs::Call;
 
+mod address;
 mod client;
+mod conditions;
 mod hook;
+mod matching;
 mod review;
 
+pub(crate) use conditions::Conditions;
 use hook::{Hook, SideEffects};
+pub(crate) use matching::Matching;
+pub(crate) use review::request;
 
-const GROUP: &str = "admissionregistration.k8s.io";
 const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
 const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
 
@@ -73,7 +78,7 @@ impl Engine {
         let hooks = self.webhooks.mutating.load_full();
         let mut warnings = Vec::new();
         for hook in hooks.iter() {
-            if !self.is_asked(hook, asking, object) {
+            if !self.is_asked(hook, asking, object)? {
                 continue;
             }
             let answer = self.ask(hook, asking, object).await?;
@@ -87,32 +92,45 @@ impl Engine {
         Ok(warnings)
     }
 
-    /// Asks every webhook that wants to see the object, all at once; the first refusal in order counts.
+    /// Asks the policies, then every webhook that wants to see the object, all at once; the first refusal in order
+    /// counts.
     pub async fn validate(&self, asking: &Asking<'_>, object: &Value) -> Result<Vec<String>, ApiError> {
+        let mut warnings = self.obey_policies(asking, object)?;
         let hooks = self.webhooks.validating.load_full();
-        if hooks.is_empty() {
-            return Ok(Vec::new());
+        let mut asked = Vec::new();
+        for hook in hooks.iter() {
+            if self.is_asked(hook, asking, object)? {
+                asked.push(self.ask(hook, asking, object));
+            }
         }
-        let asked = hooks.iter().filter(|hook| self.is_asked(hook, asking, object));
-        let answers = futures::future::join_all(asked.map(|hook| self.ask(hook, asking, object))).await;
-        let answers: Vec<review::Answer> = answers.into_iter().collect::<Result<_, _>>()?;
-        Ok(answers.into_iter().flat_map(|answer| answer.warnings).collect())
+        let answers: Vec<review::Answer> =
+            futures::future::join_all(asked).await.into_iter().collect::<Result<_, _>>()?;
+        warnings.extend(answers.into_iter().flat_map(|answer| answer.warnings));
+        Ok(warnings)
     }
 
-    fn is_asked(&self, hook: &Hook, asking: &Asking<'_>, object: &Value) -> bool {
-        // As in Kubernetes: whoever breaks a webhook must be able to repair it.
-        if &*asking.call.resource.group == GROUP || !hook.has_rule_for(asking) {
-            return false;
+    /// Whether a webhook wants to see a write. Conditions that fail count as the webhook failing.
+    fn is_asked(&self, hook: &Hook, asking: &Asking<'_>, object: &Value) -> Result<bool, ApiError> {
+        if !self.is_matched(&hook.matching, asking, object) {
+            return Ok(false);
         }
-        let namespace = match (&*asking.call.resource.table, &asking.call.namespace) {
-            ("/namespaces", _) => Some(object.clone()),
-            (_, None) => None,
-            (_, Some(name)) => self.store.get("/namespaces", name).map(|entry| stored::parse(&entry.value)),
+        if hook.conditions.is_empty() {
+            return Ok(true);
+        }
+        let is_delete = asking.operation == Operation::Delete;
+        let write = conditions::Write {
+            object: if is_delete { &Value::Null } else { object },
+            old: asking.old.unwrap_or(&Value::Null),
+            request: &review::request(asking, object),
         };
-        let in_namespace = namespace
-            .is_none_or(|namespace| hook.namespaces.matches_labels(&namespace["metadata"]["labels"]));
-        let labelled = |object: &Value| hook.objects.matches_labels(&object["metadata"]["labels"]);
-        in_namespace && (labelled(object) || asking.old.is_some_and(labelled))
+        match hook.conditions.hold(&write) {
+            Ok(holds) => Ok(holds),
+            Err(_) if hook.is_ignored_when_failing => Ok(false),
+            Err(why) => {
+                let subject = asking.call.resource.subject(asking.call.name());
+                Err(ApiError::forbidden(subject, why))
+            }
+        }
     }
 
     /// Asks one webhook. What fails counts as its policy says.
@@ -128,7 +146,10 @@ impl Engine {
         }
         let uid = self.uid();
         let question = review::question(&uid, asking, object).to_string();
-        let called = client::post(hook, question);
+        let called = async {
+            let destination = self.destination(&hook.address)?;
+            client::post(&destination, &hook.address.authority, question).await
+        };
         let answered = match tokio::time::timeout(hook.timeout, called).await {
             Ok(Ok(bytes)) => review::answer(&hook.name, &uid, &bytes),
             Ok(Err(why)) => Ok(Err(why)),

@@ -6,23 +6,42 @@ use std::cell::Cell;
 /// Work that one evaluation may do beyond what cost sees: elements copied, characters made.
 const WORK_MAX: u64 = 20_000_000;
 
+/// Expressions inside of expressions, those of variables included.
+const NESTING_MAX: usize = 600;
+
 /// What is left for an evaluation.
 #[derive(Debug)]
 pub struct Budget {
     limit: u64,
     spent: Cell<u64>,
     work: Cell<u64>,
+    depth: Cell<usize>,
 }
 
 impl Budget {
     /// A budget that ends an evaluation when its cost exceeds the limit.
     pub fn new(limit: u64) -> Self {
-        Self { limit, spent: Cell::new(0), work: Cell::new(0) }
+        Self { limit, spent: Cell::new(0), work: Cell::new(0), depth: Cell::new(0) }
     }
 
     /// The cost so far.
     pub fn spent(&self) -> u64 {
         self.spent.get()
+    }
+
+    /// Goes one expression deeper; every success is followed by `leave`. Variables that are themselves
+    /// expressions are evaluated inside of others, which no single tree bounds.
+    pub(crate) fn enter(&self) -> Result<(), Failure> {
+        if self.depth.get() >= NESTING_MAX {
+            return Err(Failure::Exhausted);
+        }
+        self.depth.set(self.depth.get() + 1);
+        Ok(())
+    }
+
+    /// Comes back from an expression.
+    pub(crate) fn leave(&self) {
+        self.depth.set(self.depth.get().saturating_sub(1));
     }
 
     /// Charges for a step.

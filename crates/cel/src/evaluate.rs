@@ -21,8 +21,8 @@ pub trait Activation<'a> {
     fn variable(&self, name: &str) -> Option<Value<'a>>;
 
     /// A field of a variable whose fields are made when they are asked for.
-    fn member(&self, variable: &str, field: &str) -> Option<Result<Value<'a>, Failure>> {
-        let _ = (variable, field);
+    fn member(&self, variable: &str, field: &str, budget: &Budget) -> Option<Result<Value<'a>, Failure>> {
+        let _ = (variable, field, budget);
         None
     }
 }
@@ -38,6 +38,13 @@ pub(crate) struct Machine<'a, 'b> {
 
 impl<'a> Machine<'a, '_> {
     pub fn evaluate(&mut self, expr: &'a Expr) -> Result<Value<'a>, Failure> {
+        self.budget.enter()?;
+        let value = self.value(expr);
+        self.budget.leave();
+        value
+    }
+
+    fn value(&mut self, expr: &'a Expr) -> Result<Value<'a>, Failure> {
         match &expr.node {
             Node::Literal(literal) => Ok(constant(literal)),
             Node::Ident(name) => self.name(name),
@@ -85,7 +92,7 @@ impl<'a> Machine<'a, '_> {
         if access == Access::Value
             && let Node::Ident(name) = &operand.node
             && self.local(name).is_none()
-            && let Some(made) = self.activation.member(name, field)
+            && let Some(made) = self.activation.member(name, field, self.budget)
         {
             self.budget.charge(2)?;
             return made;

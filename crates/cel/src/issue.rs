@@ -3,14 +3,18 @@
 /// One thing that is wrong with an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
-    /// Where, in characters from the beginning.
-    at: usize,
+    /// Where, in characters from the beginning; nowhere in particular for what is wrong with the whole.
+    pub(crate) at: Option<usize>,
     message: String,
 }
 
 impl Issue {
     pub(crate) fn new(at: usize, message: String) -> Self {
-        Self { at, message }
+        Self { at: Some(at), message }
+    }
+
+    pub(crate) fn of_the_whole(message: String) -> Self {
+        Self { at: None, message }
     }
 
     pub(crate) fn syntax(at: usize, message: String) -> Self {
@@ -18,7 +22,8 @@ impl Issue {
     }
 
     fn shown(&self, source: &str) -> String {
-        let before: Vec<char> = source.chars().take(self.at).collect();
+        let Some(at) = self.at else { return format!("ERROR: <input>:-1:0: {}", self.message) };
+        let before: Vec<char> = source.chars().take(at).collect();
         let line = before.iter().filter(|letter| **letter == '\n').count();
         let column = before.iter().rev().take_while(|letter| **letter != '\n').count();
         let text = source.split('\n').nth(line).unwrap_or_default().replace('\t', " ");

@@ -39,7 +39,7 @@ pub struct Program {
 impl Program {
     /// Reads and checks an expression.
     pub fn compile(source: &str, environment: &Environment) -> Result<Self, Issues> {
-        let root = parse::parse(source).map_err(|issue| Issues::of(source, &[issue]))?;
+        let root = parse::parse(source).map_err(|issues| Issues::of(source, &issues))?;
         let mut checker = check::Checker::new(environment);
         let known = checker.check(&root);
         if !checker.issues.is_empty() {

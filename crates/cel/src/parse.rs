@@ -31,20 +31,23 @@ const RESERVED: [&str; 17] = [
     "while",
 ];
 
-/// The tree of an expression.
-pub(crate) fn parse(source: &str) -> Result<Expr, Issue> {
+/// The tree of an expression, or everything that was found wrong while reading it.
+pub(crate) fn parse(source: &str) -> Result<Expr, Vec<Issue>> {
     let length = source.chars().count();
     if length > SOURCE_CHARS_MAX {
         let message =
             format!("expression code point size exceeds limit: size: {length}, limit {SOURCE_CHARS_MAX}");
-        return Err(Issue::new(0, message));
+        return Err(vec![Issue::of_the_whole(message)]);
     }
-    let mut parser = Parser { tokens: tokens(source)?, next: 0, level: 0 };
-    let root = parser.expression()?;
-    match parser.peek() {
-        Token::End => Ok(root),
-        _ => Err(parser.unexpected("<EOF>")),
+    let (tokens, mut issues) = tokens(source);
+    let mut parser = Parser { tokens, next: 0, level: 0 };
+    match parser.whole() {
+        Ok(root) if issues.is_empty() => return Ok(root),
+        Ok(_) => {}
+        Err(issue) => issues.push(issue),
     }
+    issues.sort_by_key(|issue| issue.at);
+    Err(issues)
 }
 
 struct Parser {
@@ -64,6 +67,14 @@ fn operator_name(symbol: &str) -> String {
 }
 
 impl Parser {
+    fn whole(&mut self) -> Result<Expr, Issue> {
+        let root = self.expression()?;
+        match self.peek() {
+            Token::End => Ok(root),
+            _ => Err(self.unexpected("<EOF>")),
+        }
+    }
+
     fn peek(&self) -> &Token {
         &self.tokens[self.next].token
     }
@@ -110,7 +121,10 @@ impl Parser {
             Token::Bytes(_) => "b\"...\"".to_owned(),
             Token::End => "<EOF>".to_owned(),
         };
-        Issue::syntax(self.at(), format!("mismatched input '{found}' expecting {wanted}"))
+        // One word too many is told from words that are wrong altogether.
+        let is_one = wanted == "<EOF>" && self.next + 2 == self.tokens.len();
+        let what = if is_one { "extraneous" } else { "mismatched" };
+        Issue::syntax(self.at(), format!("{what} input '{found}' expecting {wanted}"))
     }
 
     /// A node over others. This is where trees that are too deep end.
@@ -118,7 +132,7 @@ impl Parser {
         let mut expr = Expr { at, depth: 1, node };
         expr.depth += expr.children().iter().map(|child| child.depth).max().unwrap_or(0);
         match expr.depth > DEPTH_MAX {
-            true => Err(too_deep(at)),
+            true => Err(too_deep()),
             false => Ok(expr),
         }
     }
@@ -130,7 +144,7 @@ impl Parser {
     fn expression(&mut self) -> Result<Expr, Issue> {
         self.level += 1;
         if self.level > DEPTH_MAX {
-            return Err(too_deep(self.at()));
+            return Err(too_deep());
         }
         let condition = self.logical("||")?;
         let at = self.at();
@@ -238,7 +252,9 @@ impl Parser {
 
     fn member(&mut self, operand: Expr, at: usize) -> Result<Expr, Issue> {
         let access = if self.take("?") { Access::Optional } else { Access::Value };
-        let Token::Ident(name) = self.peek().clone() else { return Err(self.unexpected("IDENTIFIER")) };
+        let Token::Ident(name) = self.peek().clone() else {
+            return Err(Issue::syntax(self.at(), "no viable alternative at input '.'".to_owned()));
+        };
         self.advance();
         let open = self.at();
         if access == Access::Value && self.take("(") {
@@ -370,8 +386,8 @@ impl Parser {
 const STARTS: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, \
                       BYTES, IDENTIFIER}";
 
-fn too_deep(at: usize) -> Issue {
-    Issue::new(at, format!("expression recursion limit exceeded: {DEPTH_MAX}"))
+fn too_deep() -> Issue {
+    Issue::of_the_whole(format!("expression recursion limit exceeded: {DEPTH_MAX}"))
 }
 
 /// A chain of names as it is written.

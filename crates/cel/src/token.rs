@@ -37,22 +37,33 @@ const SYMBOLS: [&str; 27] = [
     ".", ",", "?", ":", "=", "&", "|",
 ];
 
-/// The tokens of a text, the last of which is `End`.
-pub(crate) fn tokens(source: &str) -> Result<Vec<Placed>, Issue> {
+/// The tokens of a text, the last of which is `End`, and what is no token.
+pub(crate) fn tokens(source: &str) -> (Vec<Placed>, Vec<Issue>) {
     let text: Vec<char> = source.chars().collect();
     let mut scanner = Scanner { text: &text, at: 0 };
-    let mut all = Vec::new();
+    let (mut all, mut issues) = (Vec::new(), Vec::new());
     loop {
         scanner.skip_space();
         let at = scanner.at;
-        let token = scanner.next()?;
-        let is_end = token == Token::End;
-        all.push(Placed { token, at });
-        if is_end {
-            return Ok(all);
+        match scanner.next() {
+            Ok(token) => {
+                let is_end = token == Token::End;
+                all.push(Placed { token, at });
+                if is_end {
+                    return (all, issues);
+                }
+            }
+            Err(issue) => {
+                // The rest is read too, for what else is wrong with it, unless much is.
+                scanner.at = if issues.len() < ISSUES_MAX { scanner.at.max(at + 1) } else { text.len() };
+                issues.push(issue);
+            }
         }
     }
 }
+
+/// So many words that are none are told.
+const ISSUES_MAX: usize = 10;
 
 struct Scanner<'a> {
     text: &'a [char],
@@ -102,10 +113,12 @@ impl Scanner<'_> {
         }
     }
 
-    /// What no token begins with, and what comes after it as far as it was looked at.
-    fn unknown(&self, at: usize, more: usize) -> Issue {
-        let end = (at + 1 + more).min(self.text.len());
+    /// What no token begins with, and what comes after it as far as it was looked at: both are passed.
+    fn unknown(&mut self, at: usize, more: usize) -> Issue {
+        let at = at.min(self.text.len());
+        let end = (at + 1).saturating_add(more).min(self.text.len());
         let shown: String = self.text[at..end].iter().collect();
+        self.at = end;
         Issue::syntax(at, format!("token recognition error at: '{shown}'"))
     }
 

@@ -61,3 +61,15 @@ fn a_permanent_id_is_a_version_4_uuid() {
     assert_eq!(permanent_id([0; 16]), "00000000-0000-4000-8000-000000000000");
     assert_eq!(permanent_id([0xff; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
 }
+
+#[test]
+fn roles_that_every_server_makes_are_told_from_those_that_somebody_wrote() {
+    let check = |labels: serde_json::Value, expected: bool| {
+        let role =
+            serde_json::json!({ "kind": "ClusterRole", "metadata": { "name": "r", "labels": labels } });
+        assert_eq!(is_made_by_server(&role), expected, "{role}");
+    };
+    check(serde_json::json!({ "kubernetes.io/bootstrapping": "rbac-defaults" }), true);
+    check(serde_json::json!({ "kubernetes.io/bootstrapping": "other" }), false);
+    check(serde_json::json!(null), false);
+}

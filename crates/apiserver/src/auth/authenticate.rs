@@ -10,6 +10,11 @@ use crate::error::ApiError;
 /// What may be asked by nobody in particular: is it alive, and what is it.
 const PUBLIC: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
 
+/// Whether a path is one that nobody has to prove anything for.
+pub(crate) fn is_public(path: &str) -> bool {
+    PUBLIC.contains(&path)
+}
+
 /// Tokens that are longer than this are none of ours.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
@@ -37,7 +42,7 @@ impl Engine {
                     self.token_identity(token, &audiences).map_err(|_| ApiError::unauthorized())?;
                 Ok(identity)
             }
-            (None, None) if PUBLIC.contains(&parts.uri.path()) => Ok(Identity::anonymous()),
+            (None, None) if is_public(parts.uri.path()) => Ok(Identity::anonymous()),
             _ => Err(ApiError::unauthorized()),
         }
     }

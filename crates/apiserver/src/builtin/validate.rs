@@ -13,6 +13,7 @@ mod container;
 mod field;
 mod network;
 mod pod;
+mod policy;
 mod probe;
 mod resources;
 mod schedule;
@@ -43,7 +44,10 @@ pub fn validate(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> Ve
         "rbac.authorization.k8s.io" => access::check(kind, &object, old, &mut errors),
         "storage.k8s.io" => storage::check_class(kind, &object, old, &mut errors),
         "scheduling.k8s.io" | "coordination.k8s.io" => config::check_rank(kind, &object, old, &mut errors),
-        "admissionregistration.k8s.io" => webhook::check(kind, &object, &mut errors),
+        "admissionregistration.k8s.io" => {
+            webhook::check(kind, &object, &mut errors);
+            policy::check(kind, &object, &mut errors);
+        }
         _ => {}
     }
     errors

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::rules::Rules;
 use super::{ScalePaths, flag, list, text, texts};
 use crate::metadata::object_meta;
 use crate::schema::{Schema, SchemaRef, Type, prune};
@@ -58,6 +59,8 @@ pub struct CustomVersion {
     pub scale: Option<ScalePaths>,
     /// Paths such as `.spec.color` that field selectors may name.
     pub selectable_fields: Vec<String>,
+    /// The rules (`x-kubernetes-validations`) of its schema.
+    pub rules: Option<Rules>,
 }
 
 /// Why a definition describes no kind. One that was validated always does.
@@ -129,6 +132,7 @@ fn compile_version(version: &Value, spec: &Value) -> CustomVersion {
             .iter()
             .map(|field| text(&field["jsonPath"]).to_owned())
             .collect(),
+        rules: Rules::compile(&version["schema"]["openAPIV3Schema"]),
     }
 }
 

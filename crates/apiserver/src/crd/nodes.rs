@@ -40,6 +40,10 @@ pub(super) fn check(schema: &Value, has_status: bool, path: &str) -> Vec<FieldEr
         });
     }
     errors.extend(node(schema, &path, &Context::default(), true));
+    // Rules of a schema that is wrong would be told apart from its other faults by nobody.
+    if errors.is_empty() && unsupported.is_none() {
+        errors.extend(super::rules::check(schema, &path));
+    }
     // What cannot be read as a structural schema at all mostly has a better error by now.
     if errors.is_empty() {
         errors.extend(unsupported.map(|fault| FieldError::invalid(path, "", fault)));
@@ -139,7 +143,7 @@ fn node(schema: &Value, path: &str, context: &Context, is_root: bool) -> Vec<Fie
         errors.push(FieldError::invalid(field, false, "must be true or undefined"));
     }
     errors.extend(lists::check(schema, path));
-    errors.extend(rules::check(&schema["x-kubernetes-validations"], path));
+    errors.extend(rules::check(schema, path));
     errors
 }
 

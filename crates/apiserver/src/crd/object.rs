@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{CustomKind, CustomVersion, text};
-use crate::error::{ApiError, FieldError};
+use crate::error::{ApiError, FieldError, FieldErrorKind};
 use crate::metadata::{self, object_meta};
 use crate::names::NameRule;
 use crate::schema::{Schema, apply_defaults, decode_fault, prune, prune_nulls};
@@ -44,6 +44,7 @@ impl CustomKind {
         errors.extend(version.scale.iter().flat_map(|scale| scale.validate(object)));
         errors.extend(validate::validate_embedded(object, &version.schema, ""));
         errors.extend(validate::validate_lists(object, &version.schema, ""));
+        version.obey_rules(object, None, &mut errors);
         errors
     }
 
@@ -62,6 +63,7 @@ impl CustomKind {
         if validate::validate_lists(old, &version.schema, "").is_empty() {
             errors.extend(validate::validate_lists(object, &version.schema, ""));
         }
+        version.obey_rules(object, Some(old), &mut errors);
         errors
     }
 
@@ -75,6 +77,7 @@ impl CustomKind {
             errors.extend(validate::validate_schema(status, old.get("status"), schema, "status"));
         }
         errors.extend(version.scale.iter().flat_map(|scale| scale.validate_status(object)));
+        version.obey_rules(object, Some(old), &mut errors);
         errors
     }
 
@@ -87,6 +90,31 @@ impl CustomKind {
                 FieldError::invalid(field, text(&object[field]), format!("must be {wanted}"))
             })
             .collect()
+    }
+}
+
+impl CustomVersion {
+    /// Asks the rules of the definition, unless what is wrong already would make them fail for no reason of their
+    /// own.
+    fn obey_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+        use FieldErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
+        let Some(rules) = &self.rules else { return };
+        let blocks = |error: &FieldError| {
+            matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid)
+        };
+        match errors.iter().any(blocks) {
+            true => {
+                let detail = "some validation rules were not checked because the object was invalid; correct the \
+                              existing errors to complete validation";
+                errors.push(FieldError::invalid("<nil>", Value::Null, detail));
+            }
+            false => errors.extend(rules.judge(object, old).errors),
+        }
+    }
+
+    /// What the rules would refuse if the values that break them had not been there before.
+    pub fn rule_warnings(&self, object: &Value, old: &Value) -> Vec<String> {
+        self.rules.as_ref().map(|rules| rules.judge(object, Some(old)).warnings).unwrap_or_default()
     }
 }
 

@@ -25,6 +25,8 @@ pub enum FieldErrorKind {
     TooMany,
     /// The value refers to something that is not there.
     NotFound,
+    /// A rule of a definition does not hold for a value that is too large to print.
+    Broken,
 }
 
 /// One wrong field of a rejected object.
@@ -101,7 +103,7 @@ impl FieldError {
     fn reason(&self) -> &'static str {
         match self.kind {
             FieldErrorKind::Required => "FieldValueRequired",
-            FieldErrorKind::Invalid => "FieldValueInvalid",
+            FieldErrorKind::Invalid | FieldErrorKind::Broken => "FieldValueInvalid",
             FieldErrorKind::TypeInvalid => "FieldValueTypeInvalid",
             FieldErrorKind::NotSupported => "FieldValueNotSupported",
             FieldErrorKind::Duplicate => "FieldValueDuplicate",
@@ -115,7 +117,7 @@ impl FieldError {
     fn headline(&self) -> &'static str {
         match self.kind {
             FieldErrorKind::Required => "Required value",
-            FieldErrorKind::Invalid | FieldErrorKind::TypeInvalid => "Invalid value",
+            FieldErrorKind::Invalid | FieldErrorKind::TypeInvalid | FieldErrorKind::Broken => "Invalid value",
             FieldErrorKind::NotSupported => "Unsupported value",
             FieldErrorKind::Duplicate => "Duplicate value",
             FieldErrorKind::Forbidden => "Forbidden",
@@ -129,7 +131,10 @@ impl FieldError {
         let mut body = self.headline().to_owned();
         if !matches!(
             self.kind,
-            FieldErrorKind::Required | FieldErrorKind::Forbidden | FieldErrorKind::TooLong
+            FieldErrorKind::Required
+                | FieldErrorKind::Forbidden
+                | FieldErrorKind::TooLong
+                | FieldErrorKind::Broken
         ) {
             body = format!("{body}: {}", printed(&self.value));
         }

@@ -42,7 +42,7 @@ pub(crate) fn is_known(format: &str) -> bool {
 }
 
 /// Whether a text has a format; formats that are not known hold for every text.
-pub(super) fn holds(format: &str, text: &str) -> bool {
+pub(crate) fn holds(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
         "uri" => texts::is_uri(text),

@@ -9,7 +9,7 @@ use regex::{Regex, RegexBuilder};
 mod rewrite;
 
 /// A compiled pattern, or why it is none.
-type Compiled = Result<Arc<Regex>, Arc<str>>;
+pub(crate) type Compiled = Result<Arc<Regex>, Arc<str>>;
 
 /// Kept patterns; when more are in use, all are compiled anew. A guard against CRDs without end.
 const KEPT_MAX: usize = 1024;
@@ -29,7 +29,8 @@ pub(crate) fn fault(source: &str) -> Option<String> {
     compiled(source).err().map(|fault| fault.to_string())
 }
 
-fn compiled(source: &str) -> Compiled {
+/// The regular expression that a text is, or why it is none.
+pub(crate) fn compiled(source: &str) -> Compiled {
     // A panic while the lock is held cannot leave the map half-written, so a poisoned lock is good.
     let known = KEPT.read().unwrap_or_else(|poisoned| poisoned.into_inner()).get(source).cloned();
     if let Some(known) = known {

@@ -150,6 +150,7 @@ impl Call {
             accepted: collection.accepted,
             identity: collection.identity.clone(),
             user_agent: collection.user_agent.clone(),
+            notes: collection.notes.clone(),
         }
     }
 }

@@ -324,7 +324,12 @@ fn remarks(call: &Call, object: &Value, old: Option<&Value>) -> Vec<String> {
     }
     match call.resource.custom {
         Some(_) => {
-            metadata::finalizer_warnings(&object["metadata"], &old.unwrap_or(&Value::Null)["metadata"])
+            let before = &old.unwrap_or(&Value::Null)["metadata"];
+            let mut warnings = metadata::finalizer_warnings(&object["metadata"], before);
+            let version = call.resource.custom_version().map(|(_, version)| version);
+            let forgiven = version.zip(old).map(|(version, old)| version.rule_warnings(object, old));
+            warnings.extend(forgiven.into_iter().flatten());
+            warnings
         }
         None => Vec::new(),
     }

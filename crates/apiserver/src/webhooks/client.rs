@@ -1,9 +1,9 @@
-//! How a webhook is reached: HTTPS to the URL of its configuration, with the authority that stands there.
+//! How a webhook is asked: HTTPS, with the authority that its configuration names.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Request, Uri, header};
+use http::{Request, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject as _;
@@ -12,33 +12,24 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::hook::Hook;
+use super::address::Destination;
 
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// Sends a question and reads the answer; what goes wrong is said in a sentence.
-pub(super) async fn post(hook: &Hook, question: String) -> Result<Bytes, String> {
-    let Some(url) = &hook.url else {
-        return Err("a Service cannot be reached from here, where no pods run; \
-                    name the webhook by clientConfig.url"
-            .to_owned());
-    };
-    let uri: Uri = url.parse().map_err(|error| format!("the URL {url:?} is unusable: {error}"))?;
-    let host = uri.host().ok_or_else(|| format!("the URL {url:?} names no host"))?.to_owned();
-    let port = uri.port_u16().unwrap_or(443);
+pub(crate) async fn post(to: &Destination, authority: &[u8], question: String) -> Result<Bytes, String> {
+    let url = &to.url;
     let failed = |error: &dyn std::fmt::Display| format!("Post {url:?}: {error}");
-    let stream =
-        TcpStream::connect((host.trim_matches(['[', ']']), port)).await.map_err(|error| failed(&error))?;
-    let name =
-        ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).map_err(|error| failed(&error))?;
-    let connector = TlsConnector::from(Arc::new(config(&hook.authority)?));
+    let Some((host, port)) = to.hosts.first() else { return Err(failed(&"there is nowhere to connect to")) };
+    let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(|error| failed(&error))?;
+    let name = ServerName::try_from(to.name.clone()).map_err(|error| failed(&error))?;
+    let connector = TlsConnector::from(Arc::new(config(authority)?));
     let stream = connector.connect(name, stream).await.map_err(|error| failed(&error))?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| failed(&error))?;
-    let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    let request = Request::post(path)
-        .header(header::HOST, uri.authority().map_or(host.as_str(), |authority| authority.as_str()))
+    let request = Request::post(to.path.as_str())
+        .header(header::HOST, to.authority.as_str())
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::ACCEPT, "application/json")
         .body(Full::new(Bytes::from(question)))

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 
 use super::Asking;
-use super::hook::operation_name;
+use super::matching::operation_name;
 use crate::admission::Operation;
 use crate::engine::text;
 use crate::error::ApiError;
@@ -22,20 +22,26 @@ const WARNINGS_MAX: usize = 50;
 
 /// The question about a write.
 pub(super) fn question(uid: &str, asking: &Asking<'_>, object: &Value) -> Value {
+    let mut request = request(asking, object);
+    let is_delete = asking.operation == Operation::Delete;
+    request["uid"] = uid.into();
+    request["object"] = if is_delete { Value::Null } else { object.clone() };
+    request["oldObject"] = asking.old.cloned().unwrap_or_default();
+    json!({ "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request })
+}
+
+/// Who wants to do what, without the objects themselves.
+pub(crate) fn request(asking: &Asking<'_>, object: &Value) -> Value {
     let resource = &asking.call.resource;
     let kind = json!({ "group": resource.group, "version": resource.version, "kind": resource.kind });
     let plural = json!({ "group": resource.group, "version": resource.version, "resource": resource.plural });
-    let is_delete = asking.operation == Operation::Delete;
     let mut request = json!({
-        "uid": uid,
         "kind": kind,
         "resource": plural,
         "requestKind": kind,
         "requestResource": plural,
         "operation": operation_name(asking.operation),
         "userInfo": asking.call.identity.user_info(),
-        "object": if is_delete { Value::Null } else { object.clone() },
-        "oldObject": asking.old.cloned().unwrap_or_default(),
         "dryRun": asking.dry_run,
         "options": null,
     });
@@ -50,7 +56,7 @@ pub(super) fn question(uid: &str, asking: &Asking<'_>, object: &Value) -> Value 
     for (key, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
         request[key] = value.into();
     }
-    json!({ "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request })
+    request
 }
 
 /// Reads an answer: a refusal is an error of the request, an unreadable answer one of the webhook.

@@ -1,6 +1,7 @@
 //! The REST surface from the outside: every request goes through the service that clients use.
 
 mod access;
+mod attacks;
 mod audit;
 mod bodies;
 mod client;
@@ -16,6 +17,8 @@ mod options;
 mod owners;
 mod patches;
 mod paths;
+mod policies;
+mod rules;
 mod table;
 mod tenants;
 mod tls;

@@ -177,3 +177,58 @@ async fn what_fails_counts_as_the_policy_says() {
     server.ask(Ask::post(&format!("{MAPS}?dryRun=All"), map("m"))).await.expect(201);
     assert_eq!(webhook.asked()[0]["dryRun"], true);
 }
+
+#[tokio::test]
+async fn a_webhook_is_found_by_its_service() {
+    let server = Server::new().await;
+    let webhook = Webhook::new(json!({ "allowed": false, "status": { "message": "no" } })).await;
+    let port: u16 =
+        webhook.url.rsplit(':').next().and_then(|rest| rest.split('/').next()?.parse().ok()).expect("a port");
+    let by_service = json!({ "clientConfig": { "service": { "namespace": "default", "name": "localhost", "path": "/check" }, "caBundle": webhook.authority } });
+    webhook.register(&server, "validating", by_service).await;
+    let why = async |expected: &str| {
+        let refused = server.ask(Ask::post(MAPS, map("m"))).await;
+        assert!(refused.text.contains(expected), "{expected}: {}", refused.text);
+        refused.code
+    };
+    assert_eq!(why("service \\\"localhost\\\" not found").await, 500);
+    let services = "/api/v1/namespaces/default/services";
+    let service = json!({ "metadata": { "name": "localhost" }, "spec": { "ports": [{ "port": 443, "targetPort": 8443 }] } });
+    server.ask(Ask::post(services, service)).await.expect(201);
+    assert_eq!(why("no endpoints available for service").await, 500);
+    let slice = json!({
+        "metadata": { "name": "localhost-1", "labels": { "kubernetes.io/service-name": "localhost" } }, "addressType": "IPv4",
+        "endpoints": [{ "addresses": ["127.0.0.1"] }], "ports": [{ "name": "", "port": port }],
+    });
+    server
+        .ask(Ask::post("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", slice))
+        .await
+        .expect(201);
+    // It is reached, and shows a certificate for another name than that of the Service.
+    assert_eq!(why("localhost.default.svc").await, 500);
+    assert!(webhook.asked().is_empty(), "nothing is told to whom nobody knows");
+}
+
+#[tokio::test]
+async fn conditions_say_which_writes_a_webhook_sees() {
+    let server = Server::new().await;
+    let webhook = Webhook::new(json!({ "allowed": false })).await;
+    let wanted = json!({ "matchConditions": [
+        { "name": "not-by-kubelet", "expression": "!('system:nodes' in request.userInfo.groups)" },
+        { "name": "with-data", "expression": "has(object.data) && object.data.kind == 'seen'" },
+    ] });
+    webhook.register(&server, "validating", wanted).await;
+    server.ask(Ask::post(MAPS, map("m"))).await.expect(201);
+    let seen = |kind: &str| json!({ "metadata": { "name": "n" }, "data": { "kind": kind } });
+    server.ask(Ask::post(&format!("{MAPS}?dryRun=All"), seen("unseen"))).await.expect(201);
+    server.ask(Ask::post(&format!("{MAPS}?dryRun=All"), seen("seen"))).await.expect(400);
+    let failing = json!({ "metadata": { "name": "n" }, "data": { "other": "x" } });
+    let refused = server.ask(Ask::post(MAPS, failing)).await;
+    assert_eq!(refused.code, 403, "{}", refused.text);
+    assert!(
+        refused.text.contains("match condition 'with-data' failed: no such key: kind"),
+        "{}",
+        refused.text
+    );
+    assert_eq!(webhook.asked().len(), 1);
+}

@@ -25,8 +25,8 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>], budget: &Budget) -> Resul
     }
 }
 
-fn conversion(kind: &str, text: &str) -> Failure {
-    Failure::wrong(format!("type conversion error from 'string' to '{kind}': {text:?}"))
+fn conversion(kind: &str) -> Failure {
+    Failure::wrong(format!("type conversion error from 'string' to '{kind}'"))
 }
 
 fn to_bool<'a>(value: &Value<'a>) -> Result<Value<'a>, Failure> {
@@ -35,7 +35,7 @@ fn to_bool<'a>(value: &Value<'a>) -> Result<Value<'a>, Failure> {
         Value::String(text) => match &**text {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
-            other => Err(conversion("bool", other)),
+            _ => Err(conversion("bool")),
         },
         _ => Err(Failure::no_overload()),
     }
@@ -50,7 +50,7 @@ fn to_int<'a>(value: &Value<'a>) -> Result<Value<'a>, Failure> {
             true => Ok(Value::Int(*number as i64)),
             false => Err(range()),
         },
-        Value::String(text) => text.parse().map(Value::Int).map_err(|_| conversion("int", text)),
+        Value::String(text) => text.parse().map(Value::Int).map_err(|_| conversion("int")),
         Value::Timestamp(moment) => Ok(Value::Int(moment.as_second())),
         Value::Duration(nanoseconds) => Ok(Value::Int(*nanoseconds)),
         _ => Err(Failure::no_overload()),
@@ -66,7 +66,7 @@ fn to_uint<'a>(value: &Value<'a>) -> Result<Value<'a>, Failure> {
             true => Ok(Value::Uint(*number as u64)),
             false => Err(range()),
         },
-        Value::String(text) => text.parse().map(Value::Uint).map_err(|_| conversion("uint", text)),
+        Value::String(text) => text.parse().map(Value::Uint).map_err(|_| conversion("uint")),
         _ => Err(Failure::no_overload()),
     }
 }
@@ -76,7 +76,7 @@ fn to_double<'a>(value: &Value<'a>) -> Result<Value<'a>, Failure> {
         Value::Double(number) => Ok(Value::Double(*number)),
         Value::Int(number) => Ok(Value::Double(*number as f64)),
         Value::Uint(number) => Ok(Value::Double(*number as f64)),
-        Value::String(text) => text.parse().map(Value::Double).map_err(|_| conversion("double", text)),
+        Value::String(text) => text.parse().map(Value::Double).map_err(|_| conversion("double")),
         _ => Err(Failure::no_overload()),
     }
 }

@@ -114,16 +114,15 @@ pub(super) fn global<'a>(
     }
     context.budget.charge(1)?;
     let [value] = args else { return Err(Failure::no_overload()) };
-    let invalid =
-        |text: &str| Failure::wrong(format!("type conversion error from 'string' to '{name}': {text:?}"));
+    let invalid = || Failure::wrong(format!("type conversion error from 'string' to '{name}'"));
     let made = match (name, value) {
         ("timestamp", Value::Timestamp(_)) | ("duration", Value::Duration(_)) => value.clone(),
-        ("timestamp", Value::String(text)) => Value::Timestamp(timestamp(text).ok_or_else(|| invalid(text))?),
+        ("timestamp", Value::String(text)) => Value::Timestamp(timestamp(text).ok_or_else(invalid)?),
         ("timestamp", Value::Int(seconds)) => {
             let moment = Timestamp::from_second(*seconds);
             Value::Timestamp(moment.map_err(|_| Failure::wrong("timestamp overflow"))?)
         }
-        ("duration", Value::String(text)) => Value::Duration(duration(text).ok_or_else(|| invalid(text))?),
+        ("duration", Value::String(text)) => Value::Duration(duration(text).ok_or_else(invalid)?),
         ("duration", Value::Int(nanoseconds)) => Value::Duration(*nanoseconds),
         _ => return Err(Failure::no_overload()),
     };

@@ -91,6 +91,7 @@ impl Starter {
             }
             let touched = match seen {
                 Seen::Is(object) if api::names::is_left_alone(&place(&object).0) => return,
+                Seen::Is(object) if api::names::is_made_by_server(&object) => return,
                 Seen::Is(object) => ctx.view.put(*object),
                 Seen::Gone(namespace, name) => ctx.view.remove(&names.0, &names.1, &namespace, &name),
                 Seen::Complete => return,

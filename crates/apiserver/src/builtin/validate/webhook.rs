@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::field::{Errors, Field, check_selector};
 use crate::error::FieldError;
+use crate::expressions::Scope;
 use crate::names;
 
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
@@ -41,6 +42,7 @@ fn check_webhook(webhook: &Field<'_>, errors: &mut Errors) {
     check_client(&webhook.at("clientConfig"), errors);
     webhook.at("reinvocationPolicy").check_one_of(&["IfNeeded", "Never"], errors);
     check_versions(webhook, errors);
+    super::policy::check_conditions(webhook, Scope::Webhook, errors);
 }
 
 fn check_qualified(name: &Field<'_>, errors: &mut Errors) {
@@ -138,7 +140,7 @@ fn check_service(service: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_rule(rule: &Field<'_>, errors: &mut Errors) {
+pub(super) fn check_rule(rule: &Field<'_>, errors: &mut Errors) {
     let operations = rule.at("operations");
     operations.check_required(errors);
     check_star(rule, "operations", "if '*' is present, must not specify other operations", errors);

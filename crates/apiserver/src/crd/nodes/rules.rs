@@ -9,12 +9,13 @@ const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
 /// What is wrong with the rules of a node.
-pub(super) fn check(rules: &Value, path: &str) -> Vec<FieldError> {
-    let all = list(rules).iter().enumerate();
-    all.flat_map(|(index, rule)| one(rule, &format!("{path}.x-kubernetes-validations[{index}]"))).collect()
+pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
+    let all = list(&schema["x-kubernetes-validations"]).iter().enumerate();
+    all.flat_map(|(index, rule)| one(rule, schema, &format!("{path}.x-kubernetes-validations[{index}]")))
+        .collect()
 }
 
-fn one(rule: &Value, path: &str) -> Vec<FieldError> {
+fn one(rule: &Value, schema: &Value, path: &str) -> Vec<FieldError> {
     let breaks = |text: &str| text.contains(['\n', '\r']);
     let expression = text(&rule["rule"]).trim();
     let given = text(&rule["message"]);
@@ -47,6 +48,10 @@ fn one(rule: &Value, path: &str) -> Vec<FieldError> {
     if breaks(field_path) {
         let field = format!("{path}.fieldPath");
         errors.push(FieldError::invalid(field, field_path, "must not contain line breaks"));
+    }
+    if !field_path.is_empty() && crate::crd::rules::field_path(field_path, schema).is_none() {
+        let field = format!("{path}.fieldPath");
+        errors.push(FieldError::invalid(field, field_path, "must be a valid path"));
     }
     errors
 }
