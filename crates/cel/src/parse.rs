@@ -107,6 +107,9 @@ impl Parser {
     fn expect(&mut self, symbol: &str) -> Result<(), Issue> {
         match self.take(symbol) {
             true => Ok(()),
+            false if *self.peek() == Token::End => {
+                Err(Issue::syntax(self.at(), format!("missing '{symbol}' at '<EOF>'")))
+            }
             false => Err(self.unexpected(&format!("'{symbol}'"))),
         }
     }
