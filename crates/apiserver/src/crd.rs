@@ -65,6 +65,18 @@ pub fn keep_status(crd: &mut Value, old: Option<&Value>) {
     }
 }
 
+/// Versions that only a webhook can convert are shown as they are stored: whoever relies on the webhook is told.
+pub fn conversion_warning(crd: &Value) -> Option<String> {
+    let served = list(&crd["spec"]["versions"]).iter().filter(|version| flag(&version["served"])).count();
+    let by_webhook = crd["spec"]["conversion"]["strategy"] == "Webhook";
+    (by_webhook && served > 1).then(|| {
+        String::from(
+            "spec.conversion.strategy: this server does not call conversion webhooks; every version shows objects \
+             as they were stored",
+        )
+    })
+}
+
 fn storage_version(crd: &Value) -> Option<String> {
     let version = list(&crd["spec"]["versions"]).iter().find(|version| version["storage"] == true)?;
     version["name"].as_str().map(str::to_owned)

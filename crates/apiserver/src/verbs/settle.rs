@@ -320,7 +320,9 @@ fn canonicalize(call: &Call, object: &mut Value) {
 /// What is accepted and still worth a warning.
 fn remarks(call: &Call, object: &Value, old: Option<&Value>) -> Vec<String> {
     if &*call.resource.table == definitions::TABLE {
-        return crate::crd::unknown_format_warnings(object, old);
+        let mut warnings = crate::crd::unknown_format_warnings(object, old);
+        warnings.extend(crate::crd::conversion_warning(object));
+        return warnings;
     }
     match call.resource.custom {
         Some(_) => {
