@@ -155,16 +155,19 @@ impl Bed {
     }
 }
 
+/// How often is asked.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Asks again and again until the answer is yes.
 pub async fn until(what: &str, patience: Duration, mut ask: impl AsyncFnMut() -> bool) -> Result<()> {
-    let begun = std::time::Instant::now();
-    while !ask().await {
-        if begun.elapsed() > patience {
-            bail!("{what} did not happen within {} s", patience.as_secs());
+    // Counted in looks, so that nobody loses patience because the whole machine was halted meanwhile.
+    for _ in 0..patience.as_millis() / LOOK.as_millis() {
+        if ask().await {
+            return Ok(());
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(LOOK).await;
     }
-    Ok(())
+    bail!("{what} did not happen within {} s", patience.as_secs())
 }
 
 /// A port that nobody listens on.
