@@ -3,12 +3,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use checks::bed::{Bed, Plane, Programs};
 use checks::process::Longshore;
 use http::Method;
-use scenario::{Outcome, Scenario, Verdict};
 use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
@@ -34,14 +32,6 @@ const SCENARIOS: [&str; 14] = [
 /// For a control plane with a single member.
 const ONE_MEMBER: [&str; 2] = ["overrides/order.yaml", "rules/c4-fields-of-others.yaml"];
 
-/// Those for which clusters are joined as described, cut off and let go, controllers restarted and clocks put forward.
-const WITH_HANDS: [&str; 4] = [
-    "clusters/unjoin-while-cut-off.yaml",
-    "failover/application.yaml",
-    "overrides/target-cluster.yaml",
-    "rules/r1-restart-moves-no-replica.yaml",
-];
-
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name)
 }
@@ -61,19 +51,6 @@ async fn the_same_on_real_kubernetes() {
     manifests_are_taken(&plane).await;
     a_real_cluster_joins_our_own_server(&plane);
     plane.bed.shut_down().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn scenarios_get_the_members_they_ask_for() {
-    let Some(programs) = Programs::find() else { return };
-    let scenarios = WITH_HANDS.map(|name| Scenario::read(&file(name)).expect("it is a scenario"));
-    let passed = AtomicUsize::new(0);
-    let tell = |outcome: &Outcome<'_>| {
-        assert_eq!(outcome.verdict, Verdict::Passed, "{}", outcome.scenario.path.display());
-        passed.fetch_add(1, Ordering::Relaxed);
-    };
-    checks::bed::play(&programs, Path::new(BINARY), 1, &scenarios, tell).await.expect("the bed starts");
-    assert_eq!(passed.into_inner(), WITH_HANDS.len());
 }
 
 /// Every manifest, as the API server checks it: nothing in it that nobody knows.
