@@ -227,7 +227,8 @@ impl Stack {
         while quiet_since.elapsed() < QUIET {
             assert!(Instant::now() < deadline, "never settles: {:?}", self.ctx.queue_stats());
             let busy = |(name, stats): &(String, QueueStats)| {
-                let gathers = name == "policy-status" && stats.delayed > 0;
+                let gathers =
+                    matches!(name.as_str(), "policy-status" | "binding-status") && stats.delayed > 0;
                 stats.depth > 0 || stats.working > 0 || gathers
             };
             if self.ctx.queue_stats().iter().any(busy) {
