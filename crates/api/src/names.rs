@@ -54,7 +54,9 @@ pub fn is_left_alone(namespace: &str) -> bool {
 /// True for roles and bindings that every API server makes for itself. Each cluster has its own; a policy that
 /// selects all roles means those that somebody wrote.
 pub fn is_made_by_server(object: &serde_json::Value) -> bool {
-    object["metadata"]["labels"]["kubernetes.io/bootstrapping"] == "rbac-defaults"
+    let is_access = |version: &str| version.starts_with("rbac.authorization.k8s.io/");
+    object["apiVersion"].as_str().is_some_and(is_access)
+        && object["metadata"]["labels"]["kubernetes.io/bootstrapping"] == "rbac-defaults"
 }
 
 /// Label key on a binding that another one needs; its value is the other's permanent id.

@@ -23,6 +23,7 @@ pub use check::Environment;
 pub use evaluate::Activation;
 pub use functions::Hooks;
 pub use issue::Issues;
+pub use parse::RESERVED;
 pub use types::{Field, Object, Type, UNBOUNDED};
 pub use value::Value;
 

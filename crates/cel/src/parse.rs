@@ -11,7 +11,8 @@ mod macros;
 /// The longest expression that is read.
 const SOURCE_CHARS_MAX: usize = 100_000;
 
-const RESERVED: [&str; 17] = [
+/// Words that no name may be, because they may come to mean something.
+pub const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",

@@ -64,12 +64,15 @@ fn a_permanent_id_is_a_version_4_uuid() {
 
 #[test]
 fn roles_that_every_server_makes_are_told_from_those_that_somebody_wrote() {
-    let check = |labels: serde_json::Value, expected: bool| {
-        let role =
-            serde_json::json!({ "kind": "ClusterRole", "metadata": { "name": "r", "labels": labels } });
-        assert_eq!(is_made_by_server(&role), expected, "{role}");
+    let check = |api_version: &str, labels: serde_json::Value, expected: bool| {
+        let metadata = serde_json::json!({ "name": "n", "labels": labels });
+        let object = serde_json::json!({ "apiVersion": api_version, "metadata": metadata });
+        assert_eq!(is_made_by_server(&object), expected, "{object}");
     };
-    check(serde_json::json!({ "kubernetes.io/bootstrapping": "rbac-defaults" }), true);
-    check(serde_json::json!({ "kubernetes.io/bootstrapping": "other" }), false);
-    check(serde_json::json!(null), false);
+    let label = |value: &str| serde_json::json!({ "kubernetes.io/bootstrapping": value });
+    check("rbac.authorization.k8s.io/v1", label("rbac-defaults"), true);
+    check("rbac.authorization.k8s.io/v1", label("other"), false);
+    // Users may label what they like.
+    check("apps/v1", label("rbac-defaults"), false);
+    check("rbac.authorization.k8s.io/v1", serde_json::json!(null), false);
 }

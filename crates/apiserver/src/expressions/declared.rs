@@ -106,34 +106,9 @@ fn text_field(key: &str) -> Field {
     Field { key: key.to_owned(), kind: Type::String(REQUEST_BYTES_MAX - 2) }
 }
 
-/// Words that mean something else in expressions.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
-
 /// The name of a field in expressions; none where it cannot be written as one.
 fn escaped(key: &str) -> Option<String> {
-    if RESERVED.contains(&key) {
+    if matches!(key, "true" | "false" | "null" | "in") || cel::RESERVED.contains(&key) {
         return Some(format!("__{key}__"));
     }
     let mut letters = key.chars();

@@ -57,8 +57,8 @@ fn unary<'a>(name: &str, operand: &Value<'a>) -> Result<Value<'a>, Failure> {
 
 fn binary<'a>(name: &str, one: &Value<'a>, two: &Value<'a>) -> Result<Value<'a>, Failure> {
     match (one, two) {
-        (Value::Int(one), Value::Int(two)) => signed(name, *one, *two).map(Value::Int),
-        (Value::Uint(one), Value::Uint(two)) => unsigned(name, *one, *two).map(Value::Uint),
+        (Value::Int(one), Value::Int(two)) => whole(name, *one, *two, "integer").map(Value::Int),
+        (Value::Uint(one), Value::Uint(two)) => whole(name, *one, *two, "unsigned integer").map(Value::Uint),
         (Value::Double(one), Value::Double(two)) => match name {
             "_+_" => Ok(Value::Double(one + two)),
             "_-_" => Ok(Value::Double(one - two)),
@@ -70,30 +70,43 @@ fn binary<'a>(name: &str, one: &Value<'a>, two: &Value<'a>) -> Result<Value<'a>,
     }
 }
 
-fn signed(name: &str, one: i64, two: i64) -> Result<i64, Failure> {
+/// Whole numbers are calculated with room to spare; what does not fit where it came from has overflowed.
+fn whole<N: Into<i128> + TryFrom<i128>>(name: &str, one: N, two: N, kind: &str) -> Result<N, Failure> {
+    let (one, two) = (one.into(), two.into());
+    let fit = |number: Option<i128>| number.and_then(|number| N::try_from(number).ok());
     let result = match name {
-        "_+_" => one.checked_add(two),
-        "_-_" => one.checked_sub(two),
-        "_*_" => one.checked_mul(two),
+        "_+_" => fit(one.checked_add(two)),
+        "_-_" => fit(one.checked_sub(two)),
+        "_*_" => fit(one.checked_mul(two)),
         "_/_" if two == 0 => return Err(Failure::wrong("division by zero")),
         "_%_" if two == 0 => return Err(Failure::wrong("modulus by zero")),
-        "_/_" => one.checked_div(two),
-        "_%_" => one.checked_rem(two),
+        "_/_" => fit(one.checked_div(two)),
+        // The smallest number has no remainder by -1, because it cannot be divided by it.
+        "_%_" => fit(one.checked_div(two)).and_then(|_| fit(one.checked_rem(two))),
         _ => return Err(Failure::no_overload()),
     };
-    result.ok_or_else(|| overflow("integer"))
+    result.ok_or_else(|| overflow(kind))
 }
 
-fn unsigned(name: &str, one: u64, two: u64) -> Result<u64, Failure> {
-    let result = match name {
-        "_+_" => one.checked_add(two),
-        "_-_" => one.checked_sub(two),
-        "_*_" => one.checked_mul(two),
-        "_/_" if two == 0 => return Err(Failure::wrong("division by zero")),
-        "_%_" if two == 0 => return Err(Failure::wrong("modulus by zero")),
-        "_/_" => one.checked_div(two),
-        "_%_" => one.checked_rem(two),
-        _ => return Err(Failure::no_overload()),
-    };
-    result.ok_or_else(|| overflow("unsigned integer"))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, one: i64, two: i64, expected: Option<i64>) {
+        assert_eq!(whole(name, one, two, "integer").ok(), expected, "{one} {name} {two}");
+    }
+
+    #[test]
+    fn whole_numbers_end_where_they_do_not_fit() {
+        check("_+_", i64::MAX, 1, None);
+        check("_-_", i64::MIN, 1, None);
+        check("_*_", i64::MIN, -1, None);
+        check("_/_", i64::MIN, -1, None);
+        check("_%_", i64::MIN, -1, None);
+        check("_%_", -7, 2, Some(-1));
+        check("_/_", -7, 2, Some(-3));
+        check("_/_", 1, 0, None);
+        assert!(whole("_-_", 1_u64, 2, "unsigned integer").is_err(), "nothing is below nothing");
+        assert!(whole("_*_", u64::MAX, u64::MAX, "unsigned integer").is_err());
+    }
 }
