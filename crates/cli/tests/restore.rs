@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
 const PATIENCE: Duration = Duration::from_secs(120);
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const WORKS: &str = "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works";
 const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies";
 const DEFINITION: &str =
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/propagationpolicies.policy.karmada.io";
@@ -31,6 +32,8 @@ async fn a_restored_store_and_older_kinds() {
     write(&plane, Method::POST, CONFIG_MAPS, &config_map("edited", "old")).await;
     arrives(&plane, "kept", "old").await;
     arrives(&plane, "edited", "old").await;
+    // Else the copy would not know it, and whoever starts on it would have to apply it to find out.
+    is_recorded(&plane, "kept").await;
     let copy = plane.bed.directory().join("backup");
     plane.bed.control.stop();
     plane.bed.control.back_up(&copy).expect("it is copied");
@@ -119,4 +122,19 @@ async fn arrives(plane: &Plane, name: &str, value: &str) {
     until(&what, PATIENCE, async || get(&door, name).await["data"]["key"] == value)
         .await
         .unwrap_or_else(|error| panic!("{error}: {}", plane.last_words()));
+}
+
+/// Waits until the Work of an object says that the member has it.
+async fn is_recorded(plane: &Plane, name: &str) {
+    let door = plane.bed.control.door();
+    until(&format!("that the Work of {name} is applied"), PATIENCE, async || {
+        let (_, works) = door.request(Method::GET, WORKS, "").await;
+        let is_applied = |condition: &Value| condition["type"] == "Applied" && condition["status"] == "True";
+        works["items"].as_array().into_iter().flatten().any(|work| {
+            work["spec"]["workload"]["manifests"][0]["metadata"]["name"] == name
+                && work["status"]["conditions"].as_array().is_some_and(|all| all.iter().any(is_applied))
+        })
+    })
+    .await
+    .unwrap_or_else(|error| panic!("{error}: {}", plane.last_words()));
 }
