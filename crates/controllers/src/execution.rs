@@ -59,8 +59,8 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
     if cluster.spec.sync_mode == SyncMode::Pull {
         return Ok(Next::Wait);
     }
-    let mut next = work.clone();
-    conditions::set(&mut next.status.conditions, dispatching(&work), (ctx.now)());
+    let mut next = work.status.clone();
+    conditions::set(&mut next.conditions, dispatching(&work), (ctx.now)());
     let start = Instant::now();
     let visit = visit(ctx, key, cluster, &work).await?;
     report::tell_written(ctx, &work, &visit.outcomes, start);
@@ -70,11 +70,11 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
         return Ok(sooner(visit.next, Next::Gathered));
     }
     if !visit.outcomes.is_empty() {
-        report::report(&mut next, &visit.outcomes, (ctx.now)());
+        report::report(&work, &mut next, &visit.outcomes, (ctx.now)());
     }
-    if next.status != work.status {
+    if next != work.status {
         let version = &work.metadata.resource_version;
-        ctx.control.write_status(&path, version, &work.status, &next.status).await?;
+        ctx.control.write_status(&path, version, &work.status, &next).await?;
     }
     report::tell_changes(ctx, &work, &next);
     Ok(visit.next)
@@ -140,10 +140,12 @@ async fn deliver(
         let why = format!("{} {} is not served", text(manifest, "apiVersion"), text(manifest, "kind"));
         return failed(why, Next::After(REFUSED));
     };
-    let live = reach.ask(reach.rest.get::<Value>(&path)).await?;
-    if let Some(object) = live.as_ref().filter(|object| reach.member.has(work, place, manifest, object)) {
-        return Ok((Outcome::Has(object.clone()), Next::Wait));
-    }
+    let live = match reach.ask(reach.rest.get::<Value>(&path)).await? {
+        Some(object) if reach.member.has(work, place, manifest, &object) => {
+            return Ok((Outcome::Has(object), Next::Wait));
+        }
+        live => live,
+    };
     let mut wanted = match dispatch(work, manifest, live.as_ref()) {
         Dispatch::Held => return Ok((Outcome::Held(live), Next::Wait)),
         Dispatch::Refused(conflict) => return failed(conflict.to_string(), Next::After(REFUSED)),

@@ -21,8 +21,9 @@ use difference::difference;
 pub use flow::Flow;
 pub use warrant::Warrant;
 
-/// The field manager of every write that Longshore makes.
-pub const MANAGER: &str = "longshore";
+/// What every write says of itself: who owns the fields, and that warnings are not wanted. Warnings about fields would be read by nobody: what we write is typed,
+/// and what users wrote was judged when they wrote it.
+const WRITER: &str = "fieldManager=longshore&fieldValidation=Ignore";
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -199,13 +200,13 @@ impl Rest {
 
     /// Creates an object.
     pub async fn create(&self, collection: &Collection, object: &impl Serialize) -> Result<Written, Error> {
-        let path = format!("{collection}?fieldManager={MANAGER}");
+        let path = format!("{collection}?{WRITER}");
         self.send(Method::POST, &path, "application/json", Some(object)).await
     }
 
     /// Replaces an object; its resourceVersion says which state was seen.
     pub async fn replace(&self, path: &str, object: &impl Serialize) -> Result<Written, Error> {
-        let path = format!("{path}?fieldManager={MANAGER}");
+        let path = format!("{path}?{WRITER}");
         self.send(Method::PUT, &path, "application/json", Some(object)).await
     }
 
@@ -216,7 +217,7 @@ impl Rest {
 
     /// The same, for who wants to see what came of it.
     pub async fn merge_into<T: DeserializeOwned>(&self, path: &str, patch: &Value) -> Result<T, Error> {
-        let path = format!("{path}?fieldManager={MANAGER}");
+        let path = format!("{path}?{WRITER}");
         self.send(Method::PATCH, &path, "application/merge-patch+json", Some(patch)).await
     }
 
@@ -239,7 +240,7 @@ impl Rest {
 
     /// Server-side apply.
     pub async fn apply(&self, path: &str, object: &impl Serialize, force: bool) -> Result<Value, Error> {
-        let path = format!("{path}?fieldManager={MANAGER}&force={force}");
+        let path = format!("{path}?{WRITER}&force={force}");
         self.send(Method::PATCH, &path, "application/apply-patch+yaml", Some(object)).await
     }
 

@@ -19,8 +19,8 @@ use tower::util::BoxCloneSyncService;
 use crate::key::{Key, Kind, Named};
 use crate::plan::{Part, Write};
 
-/// Who a member is in managedFields.
-const MANAGER: &str = "member";
+/// Who a member is in managedFields, and that it wants no warnings about fields: nobody would read them.
+const WRITER: &str = "?fieldManager=member&fieldValidation=Ignore";
 
 /// The way to an API server. Whoever makes it tries until there is an answer.
 pub type Passage = BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>;
@@ -105,16 +105,15 @@ impl Client {
 
     /// Does a write.
     pub async fn write(&self, write: &Write) -> Result<Written, Refusal> {
-        let manager = format!("?fieldManager={MANAGER}");
         match write {
             Write::Create { kind, object } => {
                 let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
-                let path = self.path(*kind, namespace, "", &manager);
+                let path = self.path(*kind, namespace, "", WRITER);
                 self.ask(Method::POST, path, "application/json", object.clone()).await.map(Written::Object)
             }
             Write::Patch { key, part, patch, .. } => {
                 let part = if *part == Part::Status { "/status" } else { "" };
-                let path = self.path(key.kind, key.namespace(), key.name(), &format!("{part}{manager}"));
+                let path = self.path(key.kind, key.namespace(), key.name(), &format!("{part}{WRITER}"));
                 let answer = self.ask(Method::PATCH, path, "application/json-patch+json", patch.clone());
                 answer.await.map(Written::Object)
             }
@@ -127,7 +126,7 @@ impl Client {
                 self.ask(Method::DELETE, path, "application/json", options).await.map(|_| Written::Done)
             }
             Write::Bind { key, node } => {
-                let path = self.path(key.kind, key.namespace(), key.name(), &format!("/binding{manager}"));
+                let path = self.path(key.kind, key.namespace(), key.name(), &format!("/binding{WRITER}"));
                 let binding = json!({
                     "kind": "Binding", "apiVersion": "v1", "metadata": { "name": key.name() },
                     "target": { "kind": "Node", "name": node },

@@ -11,7 +11,8 @@ use crate::node::Nodes;
 /// The facts, and the indexes over them.
 #[derive(Default)]
 pub struct World {
-    objects: BTreeMap<Key, Facts>,
+    /// Boxed, because a map leaves half of its places empty where names come in order.
+    objects: BTreeMap<Key, Box<Facts>>,
     /// Who is controlled by an object, by its uid. One set for all: most have one child, and a set takes room for
     /// eleven.
     children: BTreeSet<(Arc<str>, Key)>,
@@ -25,7 +26,7 @@ pub struct World {
 impl World {
     /// The facts of an object.
     pub fn facts(&self, key: &Key) -> Option<&Facts> {
-        self.objects.get(key)
+        self.objects.get(key).map(AsRef::as_ref)
     }
 
     /// The keys of a kind, in order.
@@ -40,7 +41,7 @@ impl World {
         let owner = Arc::clone(&first.0);
         let keys =
             self.children.range(first..).take_while(move |(uid, key)| *uid == owner && key.kind == kind);
-        keys.filter_map(|(_, key)| self.objects.get_key_value(key))
+        keys.filter_map(|(_, key)| self.objects.get_key_value(key)).map(|(key, facts)| (key, &**facts))
     }
 
     /// The pods that an object controls and that are not on their way out.
@@ -69,9 +70,9 @@ impl World {
                 self.unlink(&key, old);
             }
             self.link(&key, &facts);
-            self.tell_others(&key, old.as_ref(), Some(&facts));
+            self.tell_others(&key, old.as_deref(), Some(&facts));
         }
-        self.objects.insert(key, facts);
+        self.objects.insert(key, Box::new(facts));
     }
 
     /// Takes note that an object is gone, unless a newer state of its name is known.
@@ -199,7 +200,7 @@ impl World {
     fn look_for_room(&mut self) {
         let mut fitting = Vec::new();
         for key in &self.unplaced {
-            let pod = self.objects.get(key).and_then(Facts::pod);
+            let pod = self.objects.get(key).and_then(|facts| facts.pod());
             if pod.is_some_and(|pod| self.nodes.promise(&pod.wish).is_some()) {
                 fitting.push(key.clone());
             }

@@ -7,13 +7,13 @@ use crate::error::{ApiError, FieldError, FieldErrorKind};
 use crate::metadata::{self, object_meta};
 use crate::names::NameRule;
 use crate::schema::{Schema, apply_defaults, decode_fault, prune, prune_nulls};
-use crate::validate::{self, DEPTH_MAX, child};
+use crate::validate::{self, DEPTH_MAX};
 
 impl CustomKind {
     /// Refuses malformed metadata, drops what the schema does not know and fills in defaults. Answers with
     /// the paths of unknown fields, for `fieldValidation`.
     pub fn decode(&self, version: &CustomVersion, object: &mut Value) -> Result<Vec<String>, ApiError> {
-        let embedded = || embedded_fault(object, &version.schema, "", 0).map(|fault| fault.to_string());
+        let embedded = || embedded_fault(object, &version.schema, 0).map(|fault| fault.to_string());
         let fault = metadata_fault(&object["metadata"]).or_else(embedded);
         if let Some(fault) = fault {
             let (kind, version) = (&self.names.kind, &version.name);
@@ -141,36 +141,43 @@ fn metadata_fault(metadata: &Value) -> Option<String> {
 }
 
 /// Embedded resources are decoded as far as every object is the same: apiVersion, kind, metadata.
-fn embedded_fault(value: &Value, schema: &Schema, path: &str, depth: usize) -> Option<FieldError> {
+/// Paths are put together on the way back from a fault, since there is none nearly always.
+fn embedded_fault(value: &Value, schema: &Schema, depth: usize) -> Option<FieldError> {
     if depth > DEPTH_MAX {
         return None;
     }
+    let below = |value: &Value, schema: &Schema, place: &dyn Fn() -> String| {
+        let fault = embedded_fault(value, schema, depth + 1)?;
+        Some(FieldError { field: within(&place(), &fault.field), ..fault })
+    };
     match value {
         Value::Object(fields) => fields.iter().find_map(|(name, field)| {
-            let at = child(path, name);
-            let fault = match name.as_str() {
+            let wrong = match name.as_str() {
                 _ if !schema.embedded_resource => None,
                 "apiVersion" | "kind" => (!field.is_string()).then(|| String::from("must be a string")),
                 "metadata" => metadata_fault(field),
                 _ => None,
             };
-            if let Some(fault) = fault {
-                return Some(FieldError::invalid(at, field.clone(), fault));
+            if let Some(wrong) = wrong {
+                return Some(FieldError::invalid(name.clone(), field.clone(), wrong));
             }
-            let below = schema.properties.get(name.as_str());
-            match (below, &schema.values) {
-                (Some(below), _) => embedded_fault(field, below, &at, depth + 1),
-                (None, Some(values)) => embedded_fault(field, values, &format!("{path}[{name}]"), depth + 1),
+            match (schema.properties.get(name.as_str()), &schema.values) {
+                (Some(schema), _) => below(field, schema, &|| name.clone()),
+                (None, Some(schema)) => below(field, schema, &|| format!("[{name}]")),
                 (None, None) => None,
             }
         }),
         Value::Array(items) => {
             let element = schema.items.as_ref()?;
             let mut all = items.iter().enumerate();
-            all.find_map(|(index, item)| {
-                embedded_fault(item, element, &format!("{path}[{index}]"), depth + 1)
-            })
+            all.find_map(|(index, item)| below(item, element, &|| format!("[{index}]")))
         }
         _ => None,
     }
+}
+
+/// The path of something below a place.
+fn within(place: &str, below: &str) -> String {
+    let joint = if below.is_empty() || below.starts_with('[') { "" } else { "." };
+    format!("{place}{joint}{below}")
 }

@@ -1,6 +1,6 @@
 //! How a delivery went, as the Work's status, as news for users and as numbers. Writes to no member.
 
-use api::work::{APPLIED, DISPATCHING, Health, ManifestStatus};
+use api::work::{APPLIED, DISPATCHING, Health, ManifestStatus, WorkStatus};
 use api::{Condition, ConditionStatus, Work, annotations, names};
 use decide::conditions;
 use decide::status::manifest_status;
@@ -56,30 +56,30 @@ pub fn is_first_delivery(outcomes: &[Outcome]) -> bool {
     !outcomes.is_empty() && outcomes.iter().all(first)
 }
 
-/// Puts the outcomes into the Work's status.
-pub fn report(work: &mut Work, outcomes: &[Outcome], now: Timestamp) {
+/// Puts the outcomes into what becomes the Work's status.
+pub fn report(work: &Work, status: &mut WorkStatus, outcomes: &[Outcome], now: Timestamp) {
     // What is held keeps its last word.
     if !outcomes.iter().any(|outcome| matches!(outcome, Outcome::Held(_))) {
         let mut condition = applied(work, outcomes);
         // Whoever takes over reads here which state of the Work the member has.
         condition.observed_generation = work.metadata.generation;
-        conditions::set(&mut work.status.conditions, condition, now);
+        conditions::set(&mut status.conditions, condition, now);
     }
-    if conditions::status(&work.status.conditions, APPLIED) != Some(ConditionStatus::True) {
+    if conditions::status(&status.conditions, APPLIED) != Some(ConditionStatus::True) {
         return;
     }
     let objects = outcomes.iter().enumerate().filter_map(|(place, outcome)| match outcome {
         Outcome::Held(Some(object)) | Outcome::Has(object) | Outcome::Written { object, .. } => {
-            let mut status = manifest_status(object);
-            status.identifier.ordinal = i64::try_from(place).unwrap_or(i64::MAX);
-            Some(status)
+            let mut told = manifest_status(object);
+            told.identifier.ordinal = i64::try_from(place).unwrap_or(i64::MAX);
+            Some(told)
         }
         Outcome::Held(None) | Outcome::Failed { .. } => None,
     });
     let statuses: Vec<_> = objects.collect();
     // A held object that somebody deleted leaves the last that was known of it.
     if !statuses.is_empty() {
-        work.status.manifest_statuses = statuses;
+        status.manifest_statuses = statuses;
     }
 }
 
@@ -149,9 +149,10 @@ pub fn tell_written(ctx: &Ctx, work: &Work, outcomes: &[Outcome], start: Instant
 }
 
 /// Tells what is different in the Work's status.
-pub fn tell_changes(ctx: &Ctx, before: &Work, after: &Work) {
-    let find = |work: &Work, kind: &str| conditions::find(&work.status.conditions, kind).cloned();
-    let about = || Regarding::from(after);
+pub fn tell_changes(ctx: &Ctx, work: &Work, after: &WorkStatus) {
+    let before = &work.status;
+    let find = |status: &WorkStatus, kind: &str| conditions::find(&status.conditions, kind).cloned();
+    let about = || Regarding::from(work);
     if let Some(is) = find(after, DISPATCHING)
         && find(before, DISPATCHING).map(|was| was.status) != Some(is.status)
     {
@@ -161,22 +162,21 @@ pub fn tell_changes(ctx: &Ctx, before: &Work, after: &Work) {
     if let Some(failed) = failed
         && find(before, APPLIED).is_none_or(|was| was.message != failed.message)
     {
-        let (cluster, why) = (cluster(after), &failed.message);
-        let api::ObjectMeta { namespace, name, .. } = &after.metadata;
+        let (cluster, why) = (cluster(work), &failed.message);
+        let api::ObjectMeta { namespace, name, .. } = &work.metadata;
         let message = format!("Failed to sync work({namespace}/{name}) to cluster({cluster}), err: {why}");
         ctx.tell([about()], COMPONENT, Tone::Warning, "SyncFailed", &message);
-        for manifest in &after.spec.workload.manifests {
+        for manifest in &work.spec.workload.manifests {
             let place = place(manifest);
             let message =
                 format!("Failed to create or update resource({place}) in member cluster({cluster}): {why}");
             ctx.tell(template(manifest), COMPONENT, Tone::Warning, "SyncFailed", &message);
         }
     }
-    let was = |told: &ManifestStatus| {
-        before.status.manifest_statuses.iter().find(|was| was.identifier == told.identifier)
-    };
-    for told in &after.status.manifest_statuses {
-        tell_status(ctx, after, was(told), told);
+    let was =
+        |told: &ManifestStatus| before.manifest_statuses.iter().find(|was| was.identifier == told.identifier);
+    for told in &after.manifest_statuses {
+        tell_status(ctx, work, was(told), told);
     }
 }
 
