@@ -129,6 +129,11 @@ pub fn track_update(live: Option<&Value>, new: &mut Value, write: &WriteContext<
     set_managed_fields(new, managed.encode());
 }
 
+/// `managedFields` as they are written once they were read, or what is wrong with them.
+pub fn managed_fields_read_again(list: &Value) -> Result<Option<Value>, String> {
+    Managed::decode(list).map(Managed::encode)
+}
+
 fn track_create(new: &mut Value, write: &WriteContext<'_>) {
     let shape = write.shape().for_stored();
     let fields = created::fields_of_creator(shape, new, &write.reset_paths());

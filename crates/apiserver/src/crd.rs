@@ -17,7 +17,7 @@ mod structural;
 #[cfg(test)]
 mod tests;
 
-pub use kind::{CustomKind, CustomVersion, compile};
+pub use kind::{CompileError, CustomKind, CustomVersion, compile};
 pub use scale::{ScalePaths, read_scale, write_scale};
 pub use spec::validate_crd;
 pub use status::{accept_names, establish, unknown_format_warnings};

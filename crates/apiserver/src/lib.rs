@@ -28,6 +28,7 @@ mod names;
 mod openapi;
 mod openapi_cache;
 mod options;
+pub mod outside;
 mod patch;
 mod policies;
 mod protobuf;

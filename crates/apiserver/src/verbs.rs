@@ -33,8 +33,9 @@ mod update;
 mod watch;
 
 pub(crate) use answer::{Answer, document_response, error_response};
+pub(crate) use continuation::Continuation;
 pub(crate) use delete::{FOREGROUND, ORPHAN};
-pub(crate) use draft::Draft;
+pub(crate) use draft::{Draft, type_name};
 
 /// What a client sends along: what to do, and the bytes to do it with.
 pub(crate) struct Sent {

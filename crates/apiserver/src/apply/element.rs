@@ -44,9 +44,9 @@ impl PathElement {
         match self {
             Self::Field(name) => name.0.into(),
             Self::Key(fields) => {
-                let mut text = String::from("k:");
+                let mut text = String::from("k:{");
                 for (index, (name, value)) in fields.iter().enumerate() {
-                    text.push(if index == 0 { '{' } else { ',' });
+                    text.push_str(if index == 0 { "" } else { "," });
                     let _ = write!(text, "{}:{value}", Value::from(&**name));
                 }
                 text.push('}');

@@ -1,46 +1,76 @@
 //! Walks a path through a value. Must not know how paths are written.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
 use super::{Comparison, Filter, Slice, SliceEnd, Step};
 
-/// `..` over a large object could otherwise multiply without end.
-const RESULTS_MAX: usize = 100_000;
+/// How many values one evaluation looks at: unions, `..` and filters in filters could otherwise multiply without end.
+const LOOKS_MAX: usize = 100_000;
 /// Objects nest no deeper than this on their way in.
 const DEPTH_MAX: usize = 128;
 
+/// What is left of the looks of one evaluation.
+pub(super) struct Looks(Cell<usize>);
+
+impl Looks {
+    pub fn all() -> Self {
+        Self(Cell::new(LOOKS_MAX))
+    }
+
+    fn take(&self, count: usize) -> Result<(), String> {
+        let left = self.0.get().checked_sub(count).ok_or_else(|| format!("more than {LOOKS_MAX} values"))?;
+        self.0.set(left);
+        Ok(())
+    }
+}
+
 /// The values that the steps lead to.
-pub(super) fn steps<'a>(steps: &'a [Step], start: Vec<&'a Value>) -> Result<Vec<&'a Value>, String> {
+pub(super) fn steps<'a>(
+    steps: &'a [Step],
+    start: Vec<&'a Value>,
+    looks: &Looks,
+) -> Result<Vec<&'a Value>, String> {
     let mut values = start;
     for one in steps {
-        values = step(one, values)?;
-        if values.len() > RESULTS_MAX {
-            return Err(format!("more than {RESULTS_MAX} results"));
-        }
+        values = step(one, values, looks)?;
     }
     Ok(values)
 }
 
-fn step<'a>(step: &'a Step, values: Vec<&'a Value>) -> Result<Vec<&'a Value>, String> {
+fn step<'a>(step: &'a Step, values: Vec<&'a Value>, looks: &Looks) -> Result<Vec<&'a Value>, String> {
     let mut results = Vec::new();
+    looks.take(values.len().max(1))?;
     match step {
         Step::Field(name) => results.extend(values.into_iter().filter_map(|value| value.get(name))),
         Step::Literal(literal) => results.extend(values.iter().map(|_| literal)),
-        Step::Wildcard => values.into_iter().for_each(|value| results.extend(children(value))),
-        Step::Descend => values.into_iter().for_each(|value| descend(value, 0, &mut results)),
+        Step::Wildcard => {
+            for value in values {
+                looks.take(size(value))?;
+                results.extend(children(value));
+            }
+        }
+        Step::Descend => {
+            for value in values {
+                descend(value, 0, &mut results, looks)?;
+            }
+        }
         Step::Slice(slice) => {
             for value in values.into_iter().filter(|value| !value.is_null()) {
                 let Value::Array(items) = value else {
                     return Err(format!("{} is not array or slice", type_name(value)));
                 };
-                results.extend(sliced(*slice, items)?);
+                let picked = sliced(*slice, items)?;
+                looks.take(picked.len())?;
+                results.extend(picked);
             }
         }
         Step::Union(paths) => {
             for path in paths {
-                results.extend(steps(path, values.clone())?);
+                looks.take(values.len())?;
+                results.extend(steps(path, values.clone(), looks)?);
             }
         }
         Step::Filter(filter) => {
@@ -49,7 +79,7 @@ fn step<'a>(step: &'a Step, values: Vec<&'a Value>) -> Result<Vec<&'a Value>, St
                     return Err(format!("{value} is not array or slice and cannot be filtered"));
                 };
                 for item in items {
-                    if passes(filter, item)? {
+                    if passes(filter, item, looks)? {
                         results.push(item);
                     }
                 }
@@ -67,19 +97,30 @@ fn children(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// The value itself and every object and array below it, parents first.
-fn descend<'a>(value: &'a Value, depth: usize, results: &mut Vec<&'a Value>) {
-    let children = children(value);
-    if children.is_empty() || depth > DEPTH_MAX || results.len() > RESULTS_MAX {
-        return;
-    }
-    results.push(value);
-    for child in children {
-        descend(child, depth + 1, results);
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => fields.len(),
+        Value::Array(items) => items.len(),
+        _ => 0,
     }
 }
 
-fn sliced(slice: Slice, items: &[Value]) -> Result<impl Iterator<Item = &Value>, String> {
+/// The value itself and every object and array below it, parents first.
+fn descend<'a>(
+    value: &'a Value,
+    depth: usize,
+    results: &mut Vec<&'a Value>,
+    looks: &Looks,
+) -> Result<(), String> {
+    if size(value) == 0 || depth > DEPTH_MAX {
+        return Ok(());
+    }
+    looks.take(size(value))?;
+    results.push(value);
+    children(value).into_iter().try_for_each(|child| descend(child, depth + 1, results, looks))
+}
+
+fn sliced(slice: Slice, items: &[Value]) -> Result<impl ExactSizeIterator<Item = &Value>, String> {
     let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
     let from_end = |bound: i64| if bound < 0 { bound.saturating_add(length) } else { bound };
     let from = from_end(slice.from);
@@ -103,12 +144,12 @@ fn sliced(slice: Slice, items: &[Value]) -> Result<impl Iterator<Item = &Value>,
     Ok(picked.iter().step_by(slice.step))
 }
 
-fn passes(filter: &Filter, item: &Value) -> Result<bool, String> {
-    let left = steps(&filter.left, vec![item])?;
+fn passes(filter: &Filter, item: &Value, looks: &Looks) -> Result<bool, String> {
+    let left = steps(&filter.left, vec![item], looks)?;
     if filter.comparison == Comparison::Exists {
         return Ok(!left.is_empty());
     }
-    let right = steps(&filter.right, vec![item])?;
+    let right = steps(&filter.right, vec![item], looks)?;
     let (left, right) = match (&left[..], &right[..]) {
         ([], _) | (_, []) => return Ok(false),
         ([left], [right]) => (*left, *right),

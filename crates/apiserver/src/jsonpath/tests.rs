@@ -95,6 +95,25 @@ fn evaluation_fails_where_kubernetes_fails() {
 }
 
 #[test]
+fn no_path_multiplies_without_end() {
+    let list = json!({ "a": (0..1_000).collect::<Vec<i32>>() });
+    let again = format!("[{}]", vec!["0"; 200].join(","));
+    let nested = json!({ "a": [[[[(0..500).map(|_| json!([1])).collect::<Vec<_>>()]]]] });
+    for (path, object) in [
+        (format!(".a{}", "['', '']".repeat(200)), &list),
+        (format!(".a[*]{0}{0}{0}", ".*"), &list),
+        (format!(".a{again}{again}{again}{again}.*"), &nested),
+        ("..*..*..*..*..*..*..*..*".to_owned(), &nested),
+        (".a[?(@..[?(@..[?(@..[?(@..x)])])])]".to_owned(), &nested),
+    ] {
+        let begun = std::time::Instant::now();
+        let found = JsonPath::parse(&path).map(|path| path.find(object).map_or(0, |found| found.len()));
+        assert!(found.unwrap_or_default() <= 100_000, "{path}");
+        assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{path}: {:?}", begun.elapsed());
+    }
+}
+
+#[test]
 fn plain_paths_tell_their_fields() {
     let fields =
         |path: &str| JsonPath::parse(path).unwrap().fields().map(|names| names.map(str::to_owned).collect());

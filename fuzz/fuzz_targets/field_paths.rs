@@ -1,0 +1,4 @@
+//! Looks for bytes that break the law of this name in `crates/laws`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| laws::check("field_paths", input));
