@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Map, Value};
 
+use crate::access::{Action, Object};
 use crate::content;
 use crate::engine::{Engine, text};
 use crate::error::{ApiError, FieldError, Subject};
@@ -58,6 +59,7 @@ impl Engine {
         check_applied(call, &draft.object)?;
         let exists = self.store.get(&call.resource.table, &call.key()).is_some();
         if !exists && call.subresource.is_none() {
+            self.authorize(&call.identity, &creation(call))?;
             let answer = self.create_draft(call, options, draft.clone()).await;
             // Somebody else was faster: then this is a change of what they made.
             match answer {
@@ -68,6 +70,13 @@ impl Engine {
         let answer = self.change(call, options, |_| Ok(draft.clone())).await?;
         Ok(Answer { status: StatusCode::OK, ..answer })
     }
+}
+
+/// Who applies what is not there yet creates it, and has to be allowed to: a patch alone is not enough.
+fn creation(call: &Call) -> Action<'_> {
+    let namespace = call.namespace.as_deref().unwrap_or_default();
+    let (group, resource) = (&*call.resource.group, &*call.resource.plural);
+    Action::on("create", Object { group, resource, subresource: "", namespace, name: call.name() })
 }
 
 /// What a merge patch of a custom object's status leaves as it is: it comes from the store and goes there again, so

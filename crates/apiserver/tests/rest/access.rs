@@ -242,3 +242,28 @@ async fn default_roles_come_back_and_keep_what_was_added() {
     assert_eq!(basic["rules"].as_array().map(Vec::len), Some(3), "{basic}");
     again.ask(Ask::get(&format!("{RBAC}/clusterroles/system:discovery"))).await.expect(200);
 }
+
+#[tokio::test]
+async fn who_applies_something_new_must_be_allowed_to_create_it() {
+    let server = Server::secured(TOKENS).await;
+    let rule = |verbs: Value| json!([{ "verbs": verbs, "apiGroups": [""], "resources": ["configmaps"] }]);
+    role(&server, "patcher", rule(json!(["patch", "get"]))).await;
+    grant(&server, "", "patcher", "alice").await.expect(201);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let apply = |name: &str, token: &str| {
+        let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "k": "v" } });
+        Ask::patch("apply", &format!("{maps}/{name}?fieldManager=t"), map).token(token)
+    };
+    let refused = server.ask_bare(apply("new", "t-alice")).await;
+    let message = "configmaps \"new\" is forbidden: User \"alice\" cannot create resource \"configmaps\" in API group \"\" \
+                   in the namespace \"default\"";
+    assert_eq!(refused.refusal(), (403, "Forbidden", message));
+    assert_eq!(server.ask(Ask::get(&format!("{maps}/new"))).await.code, 404);
+    server.ask(Ask::post(maps, json!({ "metadata": { "name": "old" } }))).await.expect(201);
+    assert_eq!(server.ask_bare(apply("old", "t-alice")).await.code, 200, "what is there is only patched");
+    role(&server, "creator", rule(json!(["create"]))).await;
+    grant(&server, "", "creator", "bob").await.expect(201);
+    assert_eq!(server.ask_bare(apply("new", "t-bob")).await.code, 403, "to create alone is not to patch");
+    grant(&server, "", "creator", "alice").await.expect(201);
+    assert_eq!(server.ask_bare(apply("new", "t-alice")).await.code, 201);
+}
