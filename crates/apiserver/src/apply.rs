@@ -157,7 +157,7 @@ fn current_entries(stored: Option<&Value>, requested: Option<&Value>, write: &Wr
 
 /// `[{}]` asks to forget all owners; so does `[]`, except for custom resources, whose metadata loses empty
 /// lists before anyone looks.
-fn is_reset(requested: &Value, builtin: bool) -> bool {
+pub fn is_reset(requested: &Value, builtin: bool) -> bool {
     match requested.as_array().map(Vec::as_slice) {
         Some([]) => builtin,
         Some([Value::Object(entry)]) => entry.is_empty(),

@@ -18,6 +18,7 @@ mod structural;
 mod tests;
 
 pub use kind::{CompileError, CustomKind, CustomVersion, compile};
+pub use rules::Verdict;
 pub use scale::{ScalePaths, read_scale, write_scale};
 pub use spec::validate_crd;
 pub use status::{accept_names, establish, unknown_format_warnings};
@@ -63,18 +64,6 @@ pub fn keep_status(crd: &mut Value, old: Option<&Value>) {
     if let Some(fields) = crd.as_object_mut() {
         fields.insert(String::from("status"), status);
     }
-}
-
-/// Versions that only a webhook can convert are shown as they are stored: whoever relies on the webhook is told.
-pub fn conversion_warning(crd: &Value) -> Option<String> {
-    let served = list(&crd["spec"]["versions"]).iter().filter(|version| flag(&version["served"])).count();
-    let by_webhook = crd["spec"]["conversion"]["strategy"] == "Webhook";
-    (by_webhook && served > 1).then(|| {
-        String::from(
-            "spec.conversion.strategy: this server does not call conversion webhooks; every version shows objects \
-             as they were stored",
-        )
-    })
 }
 
 fn storage_version(crd: &Value) -> Option<String> {

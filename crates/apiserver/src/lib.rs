@@ -10,6 +10,7 @@ pub mod body;
 mod builtin;
 mod compaction;
 mod content;
+mod conversion;
 mod convert;
 mod crd;
 mod discovery;

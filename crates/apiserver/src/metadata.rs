@@ -118,9 +118,11 @@ pub fn keep_system_fields(metadata: &mut Map<String, Value>, old: &Value) {
     }
 }
 
-/// Lists, maps and texts of metadata that are empty are the same as none, and are not kept.
+/// Lists, maps and texts of metadata that are empty are the same as none, and are not kept; but no owners at all are
+/// a wish, which is for those to read who keep them.
 pub fn drop_empty(metadata: &mut Map<String, Value>) {
-    metadata.retain(|_, value| match value {
+    metadata.retain(|name, value| match value {
+        Value::Array(_) if name == "managedFields" => true,
         Value::Object(fields) => !fields.is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::String(text) => !text.is_empty(),
@@ -182,7 +184,8 @@ fn namespace(metadata: &Value, namespaced: bool, path: &str) -> Vec<FieldError> 
     }
 }
 
-fn labels(metadata: &Value, path: &str) -> Vec<FieldError> {
+/// What is wrong with the labels of metadata.
+pub(crate) fn labels(metadata: &Value, path: &str) -> Vec<FieldError> {
     let field = format!("{path}.labels");
     let one = |(key, value): (&String, &Value)| {
         let value = value.as_str().unwrap_or_default();
@@ -193,7 +196,8 @@ fn labels(metadata: &Value, path: &str) -> Vec<FieldError> {
     metadata["labels"].as_object().into_iter().flatten().flat_map(one).collect()
 }
 
-fn annotations(metadata: &Value, path: &str) -> Vec<FieldError> {
+/// What is wrong with the annotations of metadata.
+pub(crate) fn annotations(metadata: &Value, path: &str) -> Vec<FieldError> {
     let field = format!("{path}.annotations");
     let mut errors = Vec::new();
     let mut bytes = 0;

@@ -7,7 +7,7 @@ pub use crate::apply::{WriteContext, managed_fields_read_again, server_side_appl
 use crate::auth::TokenKeys;
 pub use crate::content::{decode_json, decode_yaml};
 pub use crate::crd::{
-    CompileError, CustomKind, CustomVersion, compile, default_crd, keep_status, validate_crd,
+    CompileError, CustomKind, CustomVersion, Verdict, compile, default_crd, keep_status, validate_crd,
 };
 pub use crate::jsonpath::JsonPath;
 pub use crate::options::{DeleteOptions, WriteKind, WriteOptions, check_list_options};

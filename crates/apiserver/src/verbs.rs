@@ -122,17 +122,18 @@ impl Engine {
             (true, true, "") => self.on_object(sent, &call).await,
             (true, true, _) => self.on_part(sent, &call).await,
         };
+        let answer = self.in_served_version(&call, answer?).await?;
         let deprecation = match call.resource.custom_version() {
             Some((_, version)) => version.deprecation.clone(),
             None => builtin::deprecation(&call.resource.group, &call.resource.kind),
         };
-        Ok(self.respond(&call, answer?.with_warnings(deprecation.into_iter().collect())))
+        Ok(self.respond(&call, answer.with_warnings(deprecation.into_iter().collect())))
     }
 
     async fn on_collection(self: &Arc<Self>, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
         match sent.method {
             Method::GET if call.query.flag("watch") => self.watch(call.clone()),
-            Method::GET => self.list(call),
+            Method::GET => self.list(call).await,
             Method::POST | Method::DELETE if call.resource.namespaced && call.namespace.is_none() => {
                 Err(everywhere_is_nowhere(call))
             }
@@ -147,7 +148,7 @@ impl Engine {
     async fn on_object(self: &Arc<Self>, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
         match sent.method {
             Method::GET if call.query.flag("watch") => self.watch(call.clone()),
-            Method::GET => self.get(call),
+            Method::GET => self.get(call).await,
             Method::PUT => self.update(sent, call).await,
             Method::PATCH => self.patch(sent, call).await,
             Method::DELETE => self.delete(sent, call).await,
@@ -162,7 +163,7 @@ impl Engine {
         };
         match (&*known.name, &sent.method) {
             ("scale", _) => self.scale(sent, call).await,
-            ("status" | "approval" | "finalize", &Method::GET) => self.get(call),
+            ("status" | "approval" | "finalize", &Method::GET) => self.get(call).await,
             ("status" | "approval" | "finalize", &Method::PUT) => self.update(sent, call).await,
             ("status" | "approval", &Method::PATCH) => self.patch(sent, call).await,
             ("token", &Method::POST) => self.request_token(sent, call),
@@ -172,9 +173,12 @@ impl Engine {
         }
     }
 
-    fn get(&self, call: &Call) -> Result<Answer, ApiError> {
+    async fn get(&self, call: &Call) -> Result<Answer, ApiError> {
         let entry = self.read(&call.resource, &call.key(), call.name())?;
-        Ok(Answer::stored(http::StatusCode::OK, entry.value))
+        match call.resource.serves_as_stored(entry.revision) {
+            true => Ok(Answer::stored(http::StatusCode::OK, entry.value)),
+            false => Ok(Answer::served(self.served_entry(&call.resource, &entry).await?)),
+        }
     }
 }
 

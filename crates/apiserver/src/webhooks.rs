@@ -21,6 +21,8 @@ mod hook;
 mod matching;
 mod review;
 
+pub(crate) use address::Address;
+pub(crate) use client::post;
 pub(crate) use conditions::Conditions;
 use hook::{Hook, SideEffects};
 pub(crate) use matching::Matching;
@@ -148,7 +150,7 @@ impl Engine {
         let question = review::question(&uid, asking, object).to_string();
         let called = async {
             let destination = self.destination(&hook.address)?;
-            client::post(&destination, &hook.address.authority, question).await
+            post(&destination, &hook.address.authority, question).await
         };
         let answered = match tokio::time::timeout(hook.timeout, called).await {
             Ok(Ok(bytes)) => review::answer(&hook.name, &uid, &bytes),

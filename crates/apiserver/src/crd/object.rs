@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::rules::Verdict;
 use super::{CustomKind, CustomVersion, text};
 use crate::error::{ApiError, FieldError, FieldErrorKind};
 use crate::metadata::{self, object_meta};
@@ -44,18 +45,17 @@ impl CustomKind {
         errors.extend(version.scale.iter().flat_map(|scale| scale.validate(object)));
         errors.extend(validate::validate_embedded(object, &version.schema, ""));
         errors.extend(validate::validate_lists(object, &version.schema, ""));
-        version.obey_rules(object, None, &mut errors);
-        errors
+        version.obey_rules(object, None, errors).errors
     }
 
     /// Everything that is wrong with a changed object. Old faults of unchanged values are let through.
-    pub fn validate_update(&self, version: &CustomVersion, object: &Value, old: &Value) -> Vec<FieldError> {
+    pub fn validate_update(&self, version: &CustomVersion, object: &Value, old: &Value) -> Verdict {
         let mut errors =
             metadata::validate_update(&object["metadata"], &old["metadata"], self.namespaced, "metadata");
         let wrong_type = self.validate_type(version, object);
         if !wrong_type.is_empty() {
             errors.extend(wrong_type);
-            return errors;
+            return Verdict { errors, warnings: Vec::new() };
         }
         errors.extend(validate::validate_schema(object, Some(old), &version.schema, ""));
         errors.extend(version.scale.iter().flat_map(|scale| scale.validate(object)));
@@ -63,12 +63,11 @@ impl CustomKind {
         if validate::validate_lists(old, &version.schema, "").is_empty() {
             errors.extend(validate::validate_lists(object, &version.schema, ""));
         }
-        version.obey_rules(object, Some(old), &mut errors);
-        errors
+        version.obey_rules(object, Some(old), errors)
     }
 
     /// Everything that is wrong with a change of the status alone.
-    pub fn validate_status(&self, version: &CustomVersion, object: &Value, old: &Value) -> Vec<FieldError> {
+    pub fn validate_status(&self, version: &CustomVersion, object: &Value, old: &Value) -> Verdict {
         let mut errors =
             metadata::validate_update(&object["metadata"], &old["metadata"], self.namespaced, "metadata");
         errors.extend(self.validate_type(version, object));
@@ -77,8 +76,7 @@ impl CustomKind {
             errors.extend(validate::validate_schema(status, old.get("status"), schema, "status"));
         }
         errors.extend(version.scale.iter().flat_map(|scale| scale.validate_status(object)));
-        version.obey_rules(object, Some(old), &mut errors);
-        errors
+        version.obey_rules(object, Some(old), errors)
     }
 
     fn validate_type(&self, version: &CustomVersion, object: &Value) -> Vec<FieldError> {
@@ -96,9 +94,9 @@ impl CustomKind {
 impl CustomVersion {
     /// Asks the rules of the definition, unless what is wrong already would make them fail for no reason of their
     /// own.
-    fn obey_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+    fn obey_rules(&self, object: &Value, old: Option<&Value>, mut errors: Vec<FieldError>) -> Verdict {
         use FieldErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
-        let Some(rules) = &self.rules else { return };
+        let Some(rules) = &self.rules else { return Verdict { errors, warnings: Vec::new() } };
         let blocks = |error: &FieldError| {
             matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid)
         };
@@ -107,14 +105,14 @@ impl CustomVersion {
                 let detail = "some validation rules were not checked because the object was invalid; correct the \
                               existing errors to complete validation";
                 errors.push(FieldError::invalid("<nil>", Value::Null, detail));
+                Verdict { errors, warnings: Vec::new() }
             }
-            false => errors.extend(rules.judge(object, old).errors),
+            false => {
+                let judged = rules.judge(object, old);
+                errors.extend(judged.errors);
+                Verdict { errors, warnings: judged.warnings }
+            }
         }
-    }
-
-    /// What the rules would refuse if the values that break them had not been there before.
-    pub fn rule_warnings(&self, object: &Value, old: &Value) -> Vec<String> {
-        self.rules.as_ref().map(|rules| rules.judge(object, Some(old)).warnings).unwrap_or_default()
     }
 }
 

@@ -12,6 +12,8 @@ mod check;
 mod judge;
 mod path;
 
+pub use judge::Verdict;
+
 pub(super) use check::check;
 pub(super) use path::field_path;
 

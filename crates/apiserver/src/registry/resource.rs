@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use store::Revision;
 use tokio_util::sync::CancellationToken;
 
+use crate::conversion::Converter;
 use crate::convert::Spelling;
 use crate::crd::{CustomKind, CustomVersion};
 use crate::discovery::group_version;
@@ -54,7 +56,7 @@ pub struct Resource {
 }
 
 /// A CustomResourceDefinition that is in effect.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Definition {
     /// The name of the definition, `plural.group`.
     pub name: String,
@@ -62,6 +64,17 @@ pub struct Definition {
     pub object: Value,
     /// The kind it describes.
     pub kind: CustomKind,
+    /// Who converts its objects, where only a webhook can.
+    pub converter: Option<Converter>,
+    /// What was written before this revision may have another version or lack a default.
+    pub since: Revision,
+}
+
+impl Definition {
+    /// Whether it says the same, whenever that was written.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        self.object == other.object && self.kind == other.kind
+    }
 }
 
 /// A part of an object with a path of its own.
@@ -106,23 +119,42 @@ impl Resource {
         self.subresources.iter().any(|part| &*part.name == name)
     }
 
-    /// Whether stored bytes can be sent as they are.
+    /// Whether what is written now is shown as it is stored.
     pub fn serves_stored_bytes(&self) -> bool {
         self.spelling == Spelling::Stored
     }
 
-    /// A stored object in this version.
+    /// Whether what was written at this revision can be shown as it is stored.
+    pub fn serves_as_stored(&self, revision: Revision) -> bool {
+        self.serves_stored_bytes() && self.custom.as_ref().is_none_or(|custom| custom.since <= revision)
+    }
+
+    /// Whether these stored bytes are of the version that is stored now; an object with odd fields may say no.
+    pub fn spells(&self, bytes: &[u8]) -> bool {
+        let rest = bytes.strip_prefix(b"{\"apiVersion\":\"");
+        rest.and_then(|rest| rest.strip_prefix(self.stored_api_version.as_bytes()))
+            .is_some_and(|rest| rest.first() == Some(&b'"'))
+    }
+
+    /// Who converts objects between its versions, where only a webhook can.
+    pub fn converter(&self) -> Option<&Converter> {
+        self.custom.as_ref()?.converter.as_ref()
+    }
+
+    /// A stored object in this version, where no webhook is needed to convert it.
     pub fn serve(&self, mut object: Value) -> Value {
-        if self.serves_stored_bytes() {
-            return object;
-        }
         self.spelling.serve(&mut object);
         object["apiVersion"] = self.api_version().into();
-        if self.spelling == Spelling::Custom {
-            schema::prune(&mut object, &self.schema, true);
-            schema::apply_defaults(&mut object, &self.schema);
-        }
+        self.tidy(&mut object);
         object
+    }
+
+    /// Makes a custom object fit the schema of this version, which may be younger than the object.
+    pub fn tidy(&self, object: &mut Value) {
+        if self.custom.is_some() {
+            schema::prune(object, &self.schema, true);
+            schema::apply_defaults(object, &self.schema);
+        }
     }
 
     /// An object of this version as it is stored.

@@ -20,8 +20,10 @@ pub(crate) struct Answer {
 }
 
 pub(crate) enum Content {
-    /// An object as it lies in the store.
+    /// An object as it lies in the store now.
     Stored(Bytes),
+    /// An object in the version that was asked for.
+    Served(Value),
     /// A document that is sent as it is (Status, Scale, review, Table), only in the right language.
     Document(Value),
     /// A document that is already JSON.
@@ -34,6 +36,11 @@ impl Answer {
     /// An object as it lies in the store.
     pub fn stored(status: StatusCode, bytes: Bytes) -> Self {
         Self { status, content: Content::Stored(bytes), warnings: Vec::new() }
+    }
+
+    /// An object in the version that was asked for.
+    pub fn served(object: Value) -> Self {
+        Self { status: StatusCode::OK, content: Content::Served(object), warnings: Vec::new() }
     }
 
     /// A document.
@@ -51,17 +58,17 @@ impl Answer {
         Self { status: StatusCode::OK, content: Content::Stream(body, gzipped), warnings: Vec::new() }
     }
 
-    /// The answer with another document in place of the object.
+    /// The answer with another document in place of the object, which is in the version that was asked for.
     pub fn try_map_object(
         self,
         map: impl FnOnce(Value) -> Result<Value, ApiError>,
     ) -> Result<Self, ApiError> {
-        match self.content {
-            Content::Stored(bytes) => {
-                Ok(Self { content: Content::Document(map(stored::parse(&bytes))?), ..self })
-            }
-            _ => Ok(self),
-        }
+        let object = match self.content {
+            Content::Stored(bytes) => stored::parse(&bytes),
+            Content::Served(object) => object,
+            _ => return Ok(self),
+        };
+        Ok(Self { content: Content::Document(map(object)?), ..self })
     }
 
     /// The same answer with warnings.
@@ -72,7 +79,18 @@ impl Answer {
 }
 
 impl Engine {
-    /// The HTTP response to a call.
+    /// The answer with its object in the version that was asked for.
+    pub async fn in_served_version(&self, call: &Call, answer: Answer) -> Result<Answer, ApiError> {
+        match answer.content {
+            Content::Stored(bytes) if !call.resource.serves_stored_bytes() => {
+                let object = self.served(&call.resource, stored::parse(&bytes)).await?;
+                Ok(Answer { content: Content::Served(object), ..answer })
+            }
+            content => Ok(Answer { content, ..answer }),
+        }
+    }
+
+    /// The HTTP response to a call, whose object is in the version that was asked for.
     pub fn respond(&self, call: &Call, answer: Answer) -> Response<Body> {
         let Answer { status, content, warnings } = answer;
         let pretty = call.query.flag("pretty");
@@ -82,6 +100,7 @@ impl Engine {
         };
         let mut response = match content {
             Content::Stored(bytes) => self.respond_stored(call, bytes, language),
+            Content::Served(object) => self.respond_served(call, &object, language),
             Content::Document(document) => document_response(&document, language),
             Content::Encoded(json) => encoded_response(json, language),
             Content::Stream(body, gzipped) => {
@@ -99,12 +118,14 @@ impl Engine {
     }
 
     fn respond_stored(&self, call: &Call, bytes: Bytes, language: Language) -> Response<Body> {
-        let plain = call.accepted.shape == Shape::Object && call.resource.serves_stored_bytes();
-        if plain && language == Language::Json {
-            return typed(Body::full(bytes), "application/json");
+        match call.accepted.shape == Shape::Object && language == Language::Json {
+            true => typed(Body::full(bytes), "application/json"),
+            false => self.respond_served(call, &stored::parse(&bytes), language),
         }
-        let object = call.resource.serve(stored::parse(&bytes));
-        match self.shaped_object(call, &object, true) {
+    }
+
+    fn respond_served(&self, call: &Call, object: &Value, language: Language) -> Response<Body> {
+        match self.shaped_object(call, object, true) {
             Ok(json) => encoded_response(json, language),
             Err(error) => error_response(&error),
         }

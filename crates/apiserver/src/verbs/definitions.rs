@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use store::{Range, Store};
+use store::{Range, Revision, Store};
 
+use crate::conversion::Converter;
 use crate::crd;
 use crate::engine::{Engine, text};
 use crate::registry::{Definition, Registry};
@@ -23,21 +24,22 @@ pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 pub(crate) fn load(store: &Store) -> BTreeMap<String, Arc<Definition>> {
     let page = store.range(TABLE, Range::default());
     let entries = page.map(|page| page.entries).unwrap_or_default();
-    let kinds = entries
-        .iter()
-        .filter_map(|entry| Some((entry.key.to_string(), compile(&stored::parse(&entry.value))?)));
+    let kinds = entries.iter().filter_map(|entry| {
+        Some((entry.key.to_string(), compile(&stored::parse(&entry.value), entry.revision)?))
+    });
     kinds.collect()
 }
 
 /// The kind behind a definition, once its names are accepted.
-fn compile(definition: &Value) -> Option<Arc<Definition>> {
+fn compile(definition: &Value, since: Revision) -> Option<Arc<Definition>> {
     if condition(definition, "Established") != Some("True") {
         return None;
     }
     let kind = crd::compile(definition).ok()?;
     let name = text(definition, "/metadata/name").to_owned();
     let object = json!({ "spec": definition["spec"], "status": { "acceptedNames": definition["status"]["acceptedNames"] } });
-    Some(Arc::new(Definition { name, object, kind }))
+    let converter = Converter::of(&definition["spec"]["conversion"]);
+    Some(Arc::new(Definition { name, object, kind, converter, since }))
 }
 
 fn condition<'a>(definition: &'a Value, kind: &str) -> Option<&'a str> {
@@ -120,17 +122,12 @@ impl Engine {
     /// Makes the registry follow a definition that was written or removed.
     pub fn follow_definition(&self, name: &str, definition: Option<&Value>) {
         let mut custom = self.custom.lock().expect("no one panics while holding it");
-        let before = match definition.and_then(compile) {
-            Some(kind) => custom.insert(name.to_owned(), kind),
-            None => custom.remove(name),
-        };
-        let unchanged = match (&before, custom.get(name)) {
-            (Some(before), Some(after)) => before == after,
-            (None, None) => true,
-            _ => false,
-        };
-        if unchanged {
-            return;
+        let after = definition.and_then(|definition| compile(definition, self.store.revision()));
+        match (custom.get(name), after) {
+            (Some(before), Some(after)) if before.says_the_same(&after) => return,
+            (None, None) => return,
+            (_, Some(after)) => drop(custom.insert(name.to_owned(), after)),
+            (_, None) => drop(custom.remove(name)),
         }
         let registry = Registry::new(custom.values());
         let old = self.registry.swap(Arc::new(registry));

@@ -40,7 +40,7 @@ impl Engine {
             let old = stored::parse(&entry.value);
             check_preconditions(call, &old, options)?;
             check_deletable(call)?;
-            let mut seen = call.resource.serve(old.clone());
+            let mut seen = self.served_entry(&call.resource, &entry).await?;
             let before = seen.clone();
             let warnings = self.admit(call, options.dry_run, Operation::Delete, Some(&before), &mut seen)?;
             let write =
@@ -116,18 +116,19 @@ impl Engine {
         let options = delete_options(sent, call)?;
         let entries = self.select_all(call)?;
         let _definitions = self.definition_lock(call).await;
-        let mut items = Vec::with_capacity(entries.len());
+        let mut deleted = Vec::with_capacity(entries.len());
         for entry in entries {
             let outline = stored::outline(&entry.value).metadata;
             let namespace = (!outline.namespace.is_empty()).then_some(outline.namespace);
             let one = Call::on_object(call, namespace, outline.name);
             match self.delete_with(&one, &options).await {
-                Ok(_) => items.push(call.resource.serve(stored::parse(&entry.value))),
+                Ok(_) => deleted.push(entry),
                 // Whoever was faster did what we were asked to do.
                 Err(error) if error.reason == "NotFound" => {}
                 Err(error) => return Err(error),
             }
         }
+        let items = self.served_entries(&call.resource, &deleted).await?;
         let list = json!({
             "kind": call.resource.list_kind,
             "apiVersion": call.resource.api_version(),

@@ -13,7 +13,6 @@ use crate::content::{Language, Shape};
 use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::options::{Start, check_list_options};
-use crate::stored;
 use crate::verbs::continuation::Continuation;
 use crate::verbs::selection::Selection;
 use crate::verbs::{Answer, Call};
@@ -35,7 +34,7 @@ struct Listed {
 
 impl Engine {
     /// Lists the collection.
-    pub fn list(&self, call: &Call) -> Result<Answer, ApiError> {
+    pub async fn list(&self, call: &Call) -> Result<Answer, ApiError> {
         check_list_options(&call.query, false)?;
         let selection = Selection::parse(call)?;
         let listed = self.read_page(call, &selection)?;
@@ -46,15 +45,14 @@ impl Engine {
         if let Some(remaining) = listed.remaining.filter(|remaining| *remaining > 0) {
             metadata["remainingItemCount"] = remaining.into();
         }
-        let as_stored = call.resource.serves_stored_bytes()
-            && call.accepted.shape == Shape::Object
+        let as_stored = call.accepted.shape == Shape::Object
             && call.accepted.language == Language::Json
-            && !call.query.flag("pretty");
+            && !call.query.flag("pretty")
+            && listed.entries.iter().all(|entry| call.resource.serves_as_stored(entry.revision));
         match as_stored {
             true => Ok(stream_list(call, &metadata, listed.entries)),
             false => {
-                let serve = |entry: &Entry| call.resource.serve(stored::parse(&entry.value));
-                let objects: Vec<Value> = listed.entries.iter().map(serve).collect();
+                let objects = self.served_entries(&call.resource, &listed.entries).await?;
                 Ok(Answer::encoded(self.shaped_list(call, &objects, &metadata)?))
             }
         }

@@ -13,7 +13,6 @@ use crate::kinds;
 use crate::options::{DeleteOptions, WriteKind, WriteOptions};
 use crate::patch;
 use crate::request::Query;
-use crate::stored;
 use crate::verbs::draft::{Draft, Ownership};
 use crate::verbs::{Answer, Call, Sent};
 
@@ -24,7 +23,7 @@ impl Engine {
         let media_type = sent.media_type.as_str();
         if sent.method == Method::GET {
             let entry = self.read(&call.resource, &call.key(), call.name())?;
-            let object = call.resource.serve(stored::parse(&entry.value));
+            let object = self.served_entry(&call.resource, &entry).await?;
             return Ok(Answer::document(StatusCode::OK, read_scale(&object, &paths)?));
         }
         let kind = match (&sent.method, media_type) {
@@ -40,7 +39,8 @@ impl Engine {
             _ => scaled(old, &patched_scale(media_type, &read_scale(old, &paths)?, &sent.body)?, &paths),
         };
         let answer = self.change(call, &options, change).await?;
-        answer.try_map_object(|object| read_scale(&call.resource.serve(object), &paths))
+        let answer = self.in_served_version(call, answer).await?;
+        answer.try_map_object(|object| read_scale(&object, &paths))
     }
 
     /// Server-side apply of a Scale: who owns the replicas of the object decides.

@@ -50,7 +50,7 @@ impl Engine {
         }
         self.stamp_new(call, &mut object);
         fill_in(call, &mut object, None);
-        warnings.extend(self.admit(call, options.dry_run, Operation::Create, None, &mut object)?);
+        warnings.extend(self.admit_valid(call, options.dry_run, None, &mut object)?);
         let write = Asking { call, operation: Operation::Create, dry_run: options.dry_run, old: None };
         warnings.extend(self.mutate(&write, &mut object).await?);
         self.check_escalation(call, &object, None)?;
@@ -60,12 +60,12 @@ impl Engine {
         }
         prepare_for_create(call, &mut object);
         self.allocate_addresses(call, &mut object, None);
-        check_valid(call, &object, None)?;
+        warnings.extend(check_valid(call, &object, None)?);
         canonicalize(call, &mut object);
         definitions::prepare(self, call, &mut object, None);
         warnings.extend(remarks(call, &object, None));
         warnings.extend(self.validate(&write, &object).await?);
-        Ok((call.resource.store(object), warnings))
+        Ok((self.as_stored(&call.resource, object).await?, warnings))
     }
 
     /// The next state of an object, as it is stored, and the warnings that came up.
@@ -80,7 +80,9 @@ impl Engine {
         check_preconditions(call, old, &object)?;
         let api_version = call.resource.api_version();
         let ownership = self.ownership(call, options, &api_version);
-        if !metadata::has_readable_owners(&object["metadata"]) {
+        let owners = &object["metadata"]["managedFields"];
+        let is_reset = apply::is_reset(owners, call.resource.custom.is_none());
+        if !is_reset && !metadata::has_readable_owners(&object["metadata"]) {
             keep(&mut object["metadata"], &old["metadata"], "managedFields");
         }
         if mode == Ownership::Apply {
@@ -91,7 +93,7 @@ impl Engine {
         metadata::drop_empty(metadata_of(&mut object));
         keep_server_set(old, &mut object);
         fill_in(call, &mut object, Some(old));
-        warnings.extend(self.admit(call, options.dry_run, Operation::Update, Some(old), &mut object)?);
+        warnings.extend(self.admit_valid(call, options.dry_run, Some(old), &mut object)?);
         let write = Asking { call, operation: Operation::Update, dry_run: options.dry_run, old: Some(old) };
         warnings.extend(self.mutate(&write, &mut object).await?);
         self.check_escalation(call, &object, Some(old))?;
@@ -100,7 +102,7 @@ impl Engine {
         }
         prepare_for_update(call, old, &mut object);
         self.allocate_addresses(call, &mut object, Some(old));
-        check_valid(call, &object, Some(old))?;
+        warnings.extend(check_valid(call, &object, Some(old))?);
         canonicalize(call, &mut object);
         definitions::prepare(self, call, &mut object, Some(old));
         warnings.extend(remarks(call, &object, Some(old)));
@@ -110,7 +112,7 @@ impl Engine {
             object["metadata"]["generation"] = generation.into();
         }
         apply::keep_times_of_noop(old, &mut object);
-        Ok((call.resource.store(object), warnings))
+        Ok((self.as_stored(&call.resource, object).await?, warnings))
     }
 
     fn stamp_new(&self, call: &Call, object: &mut Value) {
@@ -142,6 +144,24 @@ impl Engine {
             let port = || u16::try_from(30_000 + (self.random)() % 2_768).ok();
             builtin::allocate_service(object, old, || Some(address()), port);
         }
+    }
+
+    /// Asks the rules from outside about a write. What the schema refuses is refused by the schema, whatever the
+    /// rules would have said about it.
+    fn admit_valid(
+        &self,
+        call: &Call,
+        dry_run: bool,
+        old: Option<&Value>,
+        object: &mut Value,
+    ) -> Result<Vec<String>, ApiError> {
+        let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+        self.admit(call, dry_run, operation, old, object).or_else(|refused| {
+            if call.resource.custom.is_some() {
+                check_valid(call, object, old)?;
+            }
+            Err(refused)
+        })
     }
 
     /// Asks the rules from outside.
@@ -295,17 +315,22 @@ fn put(object: &mut Value, key: &str, value: Option<Value>) {
     };
 }
 
-fn check_valid(call: &Call, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+/// Refuses what is wrong; answers with what is wrong and forgiven, because it was so before.
+fn check_valid(call: &Call, object: &Value, old: Option<&Value>) -> Result<Vec<String>, ApiError> {
     let resource = &call.resource;
-    let errors = match (resource.custom_version(), old, call.part()) {
-        (Some((kind, version)), None, _) => kind.validate_create(version, object),
-        (Some((kind, version)), Some(old), "status") => kind.validate_status(version, object, old),
-        (Some((kind, version)), Some(old), _) => kind.validate_update(version, object, old),
-        (None, _, _) if &*resource.table == definitions::TABLE => crate::crd::validate_crd(object, old),
-        (None, _, _) => builtin_errors(call, object, old),
+    let plain = |errors: Vec<FieldError>| (errors, Vec::new());
+    let judged = |verdict: crate::crd::Verdict| (verdict.errors, verdict.warnings);
+    let (errors, forgiven) = match (resource.custom_version(), old, call.part()) {
+        (Some((kind, version)), None, _) => plain(kind.validate_create(version, object)),
+        (Some((kind, version)), Some(old), "status") => judged(kind.validate_status(version, object, old)),
+        (Some((kind, version)), Some(old), _) => judged(kind.validate_update(version, object, old)),
+        (None, _, _) if &*resource.table == definitions::TABLE => {
+            plain(crate::crd::validate_crd(object, old))
+        }
+        (None, _, _) => plain(builtin_errors(call, object, old)),
     };
     match errors.is_empty() {
-        true => Ok(()),
+        true => Ok(forgiven),
         false => Err(ApiError::invalid(resource.kind_subject(text(object, "/metadata/name")), &errors)),
     }
 }
@@ -320,18 +345,12 @@ fn canonicalize(call: &Call, object: &mut Value) {
 /// What is accepted and still worth a warning.
 fn remarks(call: &Call, object: &Value, old: Option<&Value>) -> Vec<String> {
     if &*call.resource.table == definitions::TABLE {
-        let mut warnings = crate::crd::unknown_format_warnings(object, old);
-        warnings.extend(crate::crd::conversion_warning(object));
-        return warnings;
+        return crate::crd::unknown_format_warnings(object, old);
     }
     match call.resource.custom {
         Some(_) => {
             let before = &old.unwrap_or(&Value::Null)["metadata"];
-            let mut warnings = metadata::finalizer_warnings(&object["metadata"], before);
-            let version = call.resource.custom_version().map(|(_, version)| version);
-            let forgiven = version.zip(old).map(|(version, old)| version.rule_warnings(object, old));
-            warnings.extend(forgiven.into_iter().flatten());
-            warnings
+            metadata::finalizer_warnings(&object["metadata"], before)
         }
         None => Vec::new(),
     }

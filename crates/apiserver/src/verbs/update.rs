@@ -43,8 +43,10 @@ impl Engine {
         loop {
             let entry = self.read(&call.resource, &call.key(), call.name())?;
             let old_stored = stored::parse(&entry.value);
-            let spelt = !call.resource.serves_stored_bytes();
-            let served = spelt.then(|| call.resource.serve(old_stored.clone()));
+            let served = match call.resource.serves_as_stored(entry.revision) {
+                true => None,
+                false => Some(self.served(&call.resource, old_stored.clone()).await?),
+            };
             let old = served.as_ref().unwrap_or(&old_stored);
             let draft = compute(old)?;
             let (object, warnings) = self.settle_change(call, options, old, draft).await?;

@@ -123,7 +123,7 @@ impl Running {
         if self.over {
             return None;
         }
-        if let Some(chunk) = self.initial_chunk() {
+        if let Some(chunk) = self.initial_chunk().await {
             return Some(chunk);
         }
         loop {
@@ -133,7 +133,7 @@ impl Running {
                 biased;
                 () = engine.shutdown.cancelled() => return None,
                 batch = self.watch.next() => {
-                    let chunk = self.encode_batch(batch);
+                    let chunk = self.encode_batch(batch).await;
                     if !chunk.is_empty() {
                         return Some(chunk);
                     }
@@ -152,11 +152,16 @@ impl Running {
         self.bookmarks.then(|| bookmark(&self.call, self.watch.revision(), Value::Null))
     }
 
-    fn initial_chunk(&mut self) -> Option<Bytes> {
-        let mut chunk = BytesMut::new();
-        while chunk.len() < CHUNK_BYTES {
+    async fn initial_chunk(&mut self) -> Option<Bytes> {
+        let (mut shown, mut bytes) = (Vec::new(), 0);
+        while bytes < CHUNK_BYTES {
             let Some(entry) = self.initial.next() else { break };
-            self.encode(&mut chunk, "ADDED", &entry.value);
+            bytes += entry.value.len();
+            shown.push(Shown { kind: "ADDED", revision: entry.revision, value: entry.value });
+        }
+        let mut chunk = self.encode(shown).await;
+        if self.over {
+            return Some(chunk.freeze());
         }
         if self.initial.as_slice().is_empty()
             && let Some(end) = self.initial_end.take()
@@ -166,7 +171,7 @@ impl Running {
         (!chunk.is_empty()).then(|| chunk.freeze())
     }
 
-    fn encode_batch(&mut self, batch: Result<store::Batch, store::WatchError>) -> Bytes {
+    async fn encode_batch(&mut self, batch: Result<store::Batch, store::WatchError>) -> Bytes {
         let batch = match batch {
             Ok(batch) => batch,
             Err(store::WatchError::Compacted { .. }) => {
@@ -179,54 +184,79 @@ impl Running {
                 return Bytes::new();
             }
         };
-        let mut chunk = BytesMut::new();
-        for event in &batch.events {
-            self.encode_event(&mut chunk, event);
-        }
-        chunk.freeze()
+        let shown = batch.events.iter().filter_map(|event| self.shown(event)).collect();
+        self.encode(shown).await.freeze()
     }
 
     /// An object that begins or ceases to match the selectors is added or deleted for this watcher.
-    fn encode_event(&mut self, chunk: &mut BytesMut, event: &Event) {
+    fn shown(&self, event: &Event) -> Option<Shown> {
         if self.selection.only.as_deref().is_some_and(|only| only != &*event.key) {
-            return;
+            return None;
         }
         let matches = |bytes: &[u8]| self.selection.is_everything() || self.selection.matches(bytes);
         let before = event.previous.as_deref().filter(|bytes| matches(bytes));
         let after = event.kind == EventKind::Put && matches(&event.value);
-        match (before, after) {
-            (None, true) => self.encode(chunk, "ADDED", &event.value),
-            (Some(_), true) => self.encode(chunk, "MODIFIED", &event.value),
-            (Some(_), false) if event.kind == EventKind::Delete => {
-                self.encode(chunk, "DELETED", &event.value)
-            }
-            (Some(before), false) => {
-                let last_seen = at_revision(before, event.revision);
-                self.encode(chunk, "DELETED", &last_seen);
-            }
-            (None, false) => {}
-        }
+        let (kind, value) = match (before, after) {
+            (None, true) => ("ADDED", event.value.clone()),
+            (Some(_), true) => ("MODIFIED", event.value.clone()),
+            (Some(_), false) if event.kind == EventKind::Delete => ("DELETED", event.value.clone()),
+            (Some(before), false) => ("DELETED", at_revision(before, event.revision)),
+            (None, false) => return None,
+        };
+        // What is shown for the last time may have been written long ago.
+        let is_old =
+            kind == "DELETED" && self.call.resource.custom.is_some() && !self.call.resource.spells(&value);
+        let revision = if is_old { 0 } else { event.revision };
+        Some(Shown { kind, revision, value })
     }
 
-    fn encode(&mut self, chunk: &mut BytesMut, kind: &str, bytes: &[u8]) {
-        let plain = self.call.resource.serves_stored_bytes() && self.call.accepted.shape == Shape::Object;
-        chunk.put_slice(b"{\"type\":\"");
-        chunk.put_slice(kind.as_bytes());
-        chunk.put_slice(b"\",\"object\":");
-        match plain {
-            true => chunk.put_slice(bytes),
-            false => chunk.put_slice(&self.shaped(bytes)),
+    async fn encode(&mut self, shown: Vec<Shown>) -> BytesMut {
+        let mut chunk = BytesMut::new();
+        let resource = &self.call.resource;
+        let as_stored = self.call.accepted.shape == Shape::Object
+            && shown.iter().all(|one| resource.serves_as_stored(one.revision));
+        if as_stored {
+            shown.iter().for_each(|one| put_event(&mut chunk, one.kind, &one.value));
+            return chunk;
         }
-        chunk.put_slice(b"}\n");
+        let objects = shown.iter().map(|one| (one.revision, stored::parse(&one.value))).collect();
+        match self.engine.served_all(resource, objects).await {
+            Ok(objects) => {
+                for (one, object) in shown.iter().zip(&objects) {
+                    let shaped = self.shaped(object);
+                    put_event(&mut chunk, one.kind, &shaped);
+                }
+            }
+            // What cannot be shown must not be skipped: the client is told, and begins anew.
+            Err(error) => {
+                self.over = true;
+                chunk.put_slice(&error_event(&error));
+            }
+        }
+        chunk
     }
 
-    fn shaped(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let object = self.call.resource.serve(stored::parse(bytes));
+    fn shaped(&mut self, object: &Value) -> Vec<u8> {
         // Clients keep the columns of the first event.
         let with_columns = !std::mem::replace(&mut self.columns_sent, true);
-        let shaped = self.engine.shaped_object(&self.call, &object, with_columns);
+        let shaped = self.engine.shaped_object(&self.call, object, with_columns);
         shaped.unwrap_or_else(|error| error.status().to_string().into_bytes())
     }
+}
+
+/// What a watcher is shown of one change.
+struct Shown {
+    kind: &'static str,
+    revision: Revision,
+    value: Bytes,
+}
+
+fn put_event(chunk: &mut BytesMut, kind: &str, object: &[u8]) {
+    chunk.put_slice(b"{\"type\":\"");
+    chunk.put_slice(kind.as_bytes());
+    chunk.put_slice(b"\",\"object\":");
+    chunk.put_slice(object);
+    chunk.put_slice(b"}\n");
 }
 
 /// The stored object as of a later revision, for watchers that no longer see it.

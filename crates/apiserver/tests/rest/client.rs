@@ -278,6 +278,15 @@ impl Server {
 
     /// The same, for those whom `security` lets in.
     pub async fn with(store: Store, security: Option<Security>) -> Self {
+        Self::at(store, security, Arc::new(jiff::Timestamp::now)).await
+    }
+
+    /// The same, by a clock of its own.
+    pub async fn at(
+        store: Store,
+        security: Option<Security>,
+        now: Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>,
+    ) -> Self {
         let counter = std::sync::atomic::AtomicU64::new(1);
         let random = move || {
             let count = counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -285,7 +294,7 @@ impl Server {
         };
         let config = Config {
             store: store.clone(),
-            now: Arc::new(jiff::Timestamp::now),
+            now,
             random: Arc::new(random),
             admission: apiserver::admission::admit_all(),
             root_ca: "certificate".to_owned(),

@@ -55,27 +55,6 @@ fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
 }
 
 #[tokio::test]
-async fn whoever_relies_on_a_conversion_webhook_is_told() {
-    let server = Server::new().await;
-    let version = |name: &str, storage: bool| json!({ "name": name, "served": true, "storage": storage, "schema": { "openAPIV3Schema": { "type": "object" } } });
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": { "name": "turns.example.com" },
-        "spec": {
-            "group": "example.com", "scope": "Namespaced", "names": { "plural": "turns", "kind": "Turn" },
-            "versions": [version("v1", true), version("v2", false)],
-            "conversion": { "strategy": "Webhook", "webhook": { "conversionReviewVersions": ["v1"], "clientConfig": { "url": "https://example.com/convert" } } },
-        },
-    });
-    let made = server.ask(Ask::post(crate::client::DEFINITIONS, definition)).await;
-    assert!(
-        made.warnings.iter().any(|warning| warning.contains("does not call conversion webhooks")),
-        "{made:?}"
-    );
-    made.expect(201);
-}
-
-#[tokio::test]
 async fn a_kind_is_served_when_its_definition_is_created() {
     let server = Server::new().await;
     let made = server.ask(Ask::post(DEFINITIONS, definition("widgets", "Widget"))).await.expect(201);

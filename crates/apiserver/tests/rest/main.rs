@@ -5,6 +5,7 @@ mod attacks;
 mod audit;
 mod bodies;
 mod client;
+mod conversion;
 mod custom;
 mod definitions;
 mod front;

@@ -129,3 +129,20 @@ async fn generated_names() {
     let made = server.renew(MAPS, both).await;
     assert_eq!(made["metadata"]["name"], "chosen");
 }
+
+#[tokio::test]
+async fn owners_can_be_forgotten() {
+    let server = Server::with_namespace("metadata").await;
+    let path = format!("{MAPS}/owned");
+    for (forget, kind) in [(json!([{}]), "merge"), (json!([]), "merge"), (json!([{}]), "strategic-merge")] {
+        let made = server.renew(MAPS, map(json!({ "name": "owned", "labels": { "a": "b" } }))).await;
+        assert_eq!(made["metadata"]["managedFields"].as_array().map(Vec::len), Some(1));
+        let patch = json!({ "metadata": { "managedFields": forget } });
+        let after = server.ask(Ask::patch(kind, &path, patch)).await.expect(200);
+        assert_eq!(after["metadata"].get("managedFields"), None, "{forget} {kind}");
+    }
+    server.renew(MAPS, map(json!({ "name": "owned", "labels": { "a": "b" } }))).await;
+    let replace = json!([{ "op": "replace", "path": "/metadata/managedFields", "value": [{}] }]);
+    let after = server.ask(Ask::patch("json", &path, replace)).await.expect(200);
+    assert_eq!(after["metadata"].get("managedFields"), None);
+}

@@ -18,14 +18,25 @@ use crate::tls::Authority;
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// A webhook that answers what it is told to, and remembers what it was asked.
-struct Webhook {
-    url: String,
-    authority: String,
+pub struct Webhook {
+    pub url: String,
+    pub authority: String,
     asked: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Webhook {
     async fn new(response: Value) -> Self {
+        Self::answering(move |request| {
+            let mut response = response.clone();
+            response["uid"] = request["uid"].clone();
+            json!({ "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response })
+        })
+        .await
+    }
+
+    /// A webhook that makes its answer from the request in a review.
+    pub async fn answering(answer: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Self {
+        let answer = Arc::new(answer);
         let authority = Authority::new("webhooks");
         let shown = authority.server();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -41,15 +52,14 @@ impl Webhook {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let Ok(stream) = acceptor.accept(stream).await else { continue };
-                let (seen, response) = (seen.clone(), response.clone());
+                let (seen, answer) = (seen.clone(), answer.clone());
                 let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
-                    let (seen, mut response) = (seen.clone(), response.clone());
+                    let (seen, answer) = (seen.clone(), answer.clone());
                     async move {
                         let body = request.into_body().collect().await.expect("a body").to_bytes();
                         let review: Value = serde_json::from_slice(&body).expect("a review");
-                        response["uid"] = review["request"]["uid"].clone();
                         seen.lock().expect("no one panics").push(review["request"].clone());
-                        let answer = json!({ "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response });
+                        let answer = answer(&review["request"]);
                         Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(answer.to_string()))))
                     }
                 });
@@ -75,7 +85,7 @@ impl Webhook {
         server.ask(Ask::post(&path, configuration)).await.expect(201);
     }
 
-    fn asked(&self) -> Vec<Value> {
+    pub fn asked(&self) -> Vec<Value> {
         self.asked.lock().expect("no one panics").clone()
     }
 }

@@ -228,7 +228,7 @@ fn old_faults_of_unchanged_values_pass() {
     let old = object(json!({ "spec": { "n": 1 }, "status": { "n": 1, "sel": 5 } }));
     let mut new = old.clone();
     new["spec"]["n"] = 2.into();
-    let faults = lines(&kind.validate_update(version, &new, &old));
+    let faults = lines(&kind.validate_update(version, &new, &old).errors);
     // Scale is checked without a look at the old object.
     assert_eq!(
         faults,
@@ -238,7 +238,7 @@ fn old_faults_of_unchanged_values_pass() {
     );
     new["status"]["sel"] = 6.into();
     assert_eq!(
-        lines(&kind.validate_status(version, &new, &old))[0],
+        lines(&kind.validate_status(version, &new, &old).errors)[0],
         "status.sel: Invalid value: \"integer\": sel in body must be of type string: \"integer\""
     );
 }
