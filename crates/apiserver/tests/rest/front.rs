@@ -17,15 +17,16 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::client::{Ask, Server};
 use crate::tls::{self, Authority};
 
-struct Listening {
-    authority: Authority,
-    address: SocketAddr,
-    server: Server,
+/// A server that listens, and whoever vouches for it.
+pub struct Listening {
+    pub authority: Authority,
+    pub address: SocketAddr,
+    pub server: Server,
     _stop: tokio::sync::oneshot::Sender<()>,
 }
 
 impl Listening {
-    async fn new(limits: Limits) -> Self {
+    pub async fn new(limits: Limits) -> Self {
         let authority = Authority::new("ours");
         let shown = authority.server();
         let credentials = Credentials {

@@ -2,9 +2,13 @@
 //! by right.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
+use apiserver::Security;
 use http::Method;
 use serde_json::{Value, json};
+use store::Store;
 
 use crate::client::{Ask, Server};
 
@@ -256,4 +260,32 @@ async fn acting_as_another_takes_the_right_for_every_part() {
     let answer = server.ask_bare(Ask::get("/apis").token("t-alice").header("impersonate-group", "ops")).await;
     let message = "requested [{Group  ops    }] without impersonating a user";
     assert_eq!(answer.refusal(), (400, "BadRequest", message));
+}
+
+/// A token is good for its time and a minute for clocks that disagree, again and again, and then no more, though its
+/// signature has been seen before.
+#[tokio::test]
+async fn a_token_that_has_expired_is_worth_nothing_however_often_it_is_sent() {
+    let begun = jiff::Timestamp::now();
+    let passed = Arc::new(AtomicI64::new(0));
+    let clock = passed.clone();
+    let now = move || begun + jiff::SignedDuration::from_secs(clock.load(Ordering::SeqCst));
+    let security = Security { roles: Some(Vec::new()), ..Security::bare().expect("keys") };
+    let server = Server::at(Store::in_memory(), Some(security), Arc::new(now)).await;
+    account(&server, "robot").await;
+    let short = token(&server, "robot", json!({ "expirationSeconds": 600 })).await;
+    let long = token(&server, "robot", json!({ "expirationSeconds": 3_600 })).await;
+    for (seconds, codes) in [(0, [200, 200]), (655, [200, 200]), (661, [401, 200]), (3_661, [401, 401])] {
+        passed.store(seconds, Ordering::SeqCst);
+        for _ in 0..2 {
+            assert_eq!(
+                [code(&server, &short).await, code(&server, &long).await],
+                codes,
+                "after {seconds} seconds"
+            );
+        }
+    }
+    let review = json!({ "spec": { "token": short["status"]["token"] } });
+    let seen = server.ask(Ask::post("/apis/authentication.k8s.io/v1/tokenreviews", review)).await.expect(201);
+    assert_eq!(seen["status"].get("authenticated"), None);
 }

@@ -10,6 +10,7 @@ mod custom;
 mod definitions;
 mod front;
 mod identity;
+mod latency;
 mod life;
 mod metadata;
 mod model;
