@@ -46,6 +46,15 @@ pub(crate) struct Record {
     pub(crate) event: Arc<Event>,
 }
 
+/// What is there in a range, as the tables keep it.
+pub(crate) struct Found {
+    pub(crate) versions: Vec<Version>,
+    /// The revision at which all of them were read.
+    pub(crate) revision: Revision,
+    /// How many of the range follow.
+    remaining: usize,
+}
+
 /// A watcher's place, and what to look for from there on.
 pub(crate) struct Cursor {
     pub(crate) table: Arc<str>,
@@ -104,34 +113,36 @@ impl Index {
         Ok(version.map(|version| version.entry()))
     }
 
+    /// The entries of a range, all of the same revision.
+    pub(crate) fn range(&self, table: &str, range: Range<'_>) -> Result<Page, ReadError> {
+        let found = self.found(table, range)?;
+        // The lock is free: unpacking takes its time.
+        let entries = found.versions.iter().map(Version::entry).collect();
+        Ok(Page { entries, revision: found.revision, remaining: found.remaining })
+    }
+
     /// Reads a range in slices, so that a list of a large table does not hold up the writer. All slices are
     /// read at the revision of the first.
-    pub(crate) fn range(&self, table: &str, range: Range<'_>) -> Result<Page, ReadError> {
+    pub(crate) fn found(&self, table: &str, range: Range<'_>) -> Result<Found, ReadError> {
         let wanted = range.limit.unwrap_or(usize::MAX);
-        let mut page = self.page(table, &Range { limit: Some(wanted.min(SLICE)), ..range })?;
-        while page.remaining > 0 && page.entries.len() < wanted {
-            let after = page.entries.last().map(|entry| entry.key.clone());
-            let limit = Some(SLICE.min(wanted - page.entries.len()));
+        let mut found = self.read().find(table, &Range { limit: Some(wanted.min(SLICE)), ..range })?;
+        while found.remaining > 0 && found.versions.len() < wanted {
+            let after = found.versions.last().map(|version| version.key().clone());
+            let limit = Some(SLICE.min(wanted - found.versions.len()));
             let slice =
-                Range { after: after.as_deref(), limit, at: Some(page.revision), prefix: range.prefix };
-            match self.page(table, &slice) {
+                Range { after: after.as_deref(), limit, at: Some(found.revision), prefix: range.prefix };
+            let slice = self.read().find(table, &slice);
+            match slice {
                 Ok(slice) => {
-                    page.entries.extend(slice.entries);
-                    page.remaining = slice.remaining;
+                    found.versions.extend(slice.versions);
+                    found.remaining = slice.remaining;
                 }
                 // Compaction came between two slices of a reader who did not ask for a revision.
-                Err(_) if range.at.is_none() => return self.page(table, &range),
+                Err(_) if range.at.is_none() => return self.read().find(table, &range),
                 Err(error) => return Err(error),
             }
         }
-        Ok(page)
-    }
-
-    fn page(&self, table: &str, range: &Range<'_>) -> Result<Page, ReadError> {
-        let (versions, revision, remaining) = self.read().page(table, range)?;
-        // The lock is free again: unpacking takes its time.
-        let entries = versions.iter().map(Version::entry).collect();
-        Ok(Page { entries, revision, remaining })
+        Ok(found)
     }
 
     pub(crate) fn tables(&self) -> Vec<Arc<str>> {
@@ -302,11 +313,11 @@ impl State {
         self.table(&record.table).apply(record.event.clone());
     }
 
-    fn page(&self, table: &str, range: &Range<'_>) -> Result<(Vec<Version>, Revision, usize), ReadError> {
+    fn find(&self, table: &str, range: &Range<'_>) -> Result<Found, ReadError> {
         let revision = range.at.unwrap_or(self.revision);
         self.check_readable(revision)?;
         let (versions, remaining) =
             self.tables.get(table).map_or((Vec::new(), 0), |table| table.page(range, revision));
-        Ok((versions, revision, remaining))
+        Ok(Found { versions, revision, remaining })
     }
 }

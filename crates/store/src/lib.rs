@@ -11,6 +11,7 @@ mod disk;
 mod error;
 mod index;
 mod read;
+mod scan;
 mod seal;
 mod store;
 mod watch;
@@ -19,6 +20,7 @@ mod writer;
 
 pub use error::{OpenError, ReadError, StorageError, WatchError, WriteError};
 pub use read::{Batch, Entry, Event, EventKind, Page, Range, Stats};
+pub use scan::Scan;
 pub use seal::Seal;
 pub use store::{Options, Store};
 pub use watch::Watch;

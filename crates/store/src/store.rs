@@ -9,7 +9,8 @@ use crate::disk::{self, Counters, RealFiles};
 use crate::index::Index;
 use crate::writer::Writer;
 use crate::{
-    Entry, OpenError, Page, Range, ReadError, Revision, Seal, Stats, StorageError, Watch, Write, WriteError,
+    Entry, OpenError, Page, Range, ReadError, Revision, Scan, Seal, Stats, StorageError, Watch, Write,
+    WriteError,
 };
 
 /// What can be set about a store on disk.
@@ -135,6 +136,11 @@ impl Store {
     /// The entries of a range in key order, all of the same revision.
     pub fn range(&self, table: &str, range: Range<'_>) -> Result<Page, ReadError> {
         self.inner.index.range(table, range)
+    }
+
+    /// The same, for who takes them one at a time.
+    pub fn scan(&self, table: &str, range: Range<'_>) -> Result<Scan, ReadError> {
+        self.inner.index.found(table, range).map(Scan::new)
     }
 
     /// The tables that hold at least one key, in order.

@@ -119,6 +119,25 @@ async fn a_watch_waits_follows_the_store_and_ends_with_it() {
 }
 
 #[tokio::test]
+async fn a_scan_shows_what_was_there_when_it_began() {
+    let (_directory, stores) = both();
+    for store in stores {
+        for key in ["a", "b", "c", "other"] {
+            store.write(put(key, "-old", Expect::Any)).await.unwrap();
+        }
+        let mut scan = store.scan("t", Range::default()).expect("the newest revision is readable");
+        assert_eq!(scan.next().expect("the first").key.as_ref(), "a");
+        store.write(put("b", "-new", Expect::Any)).await.unwrap();
+        let newest = store.write(delete("c", Expect::Any)).await.unwrap();
+        store.compact(newest).await.unwrap();
+        assert_eq!((scan.revision(), scan.is_over()), (4, false));
+        let left: Vec<_> = scan.by_ref().map(|entry| (entry.key.to_string(), entry.revision)).collect();
+        assert_eq!(left, [("b".to_owned(), 2), ("c".to_owned(), 3), ("other".to_owned(), 4)]);
+        assert!(scan.is_over());
+    }
+}
+
+#[tokio::test]
 async fn compaction_ends_only_the_watches_that_missed_something() {
     let (_directory, stores) = both();
     for store in stores {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream;
 use serde_json::{Value, json};
-use store::{Entry, Event, EventKind, Range, ReadError, Revision, Watch};
+use store::{Entry, Event, EventKind, Range, ReadError, Revision, Scan, Watch};
 use tokio::time::Instant;
 
 use crate::body::Body;
@@ -34,7 +34,7 @@ struct Running {
     selection: Selection,
     watch: Watch,
     /// The state at the start, still to be sent.
-    initial: std::vec::IntoIter<Entry>,
+    initial: Scan,
     /// The bookmark that ends the initial state, still to be sent.
     initial_end: Option<Bytes>,
     bookmarks: bool,
@@ -57,12 +57,13 @@ impl Engine {
         let timeout = timeout.filter(|seconds| *seconds > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
         // A Table that cannot be made must be refused before the stream begins.
         include_object(&call)?;
-        let (initial, after) = match self.watch_start(&call, &selection) {
+        let initial = match self.watch_start(&call, &selection) {
             Ok(start) => start,
             // kube-apiserver opens the watch and says in it that the revision is gone.
             Err(error) if error.code == 410 => return Ok(only_event(&error_event(&error))),
             Err(error) => return Err(error),
         };
+        let after = initial.revision();
         let prefix = selection.only.as_deref().unwrap_or(&selection.prefix);
         let watch = match self.store.watch(&call.resource.table, prefix, after) {
             Ok(watch) => watch,
@@ -77,7 +78,7 @@ impl Engine {
             engine: self.clone(),
             selection,
             watch,
-            initial: initial.into_iter(),
+            initial,
             initial_end,
             bookmarks: call.query.flag("allowWatchBookmarks"),
             next_bookmark: now + BOOKMARK_EVERY,
@@ -92,28 +93,21 @@ impl Engine {
         Ok(Answer::stream(Body::stream(body), false))
     }
 
-    /// The objects a watch begins with, and the revision after which events follow.
-    fn watch_start(&self, call: &Call, selection: &Selection) -> Result<(Vec<Entry>, Revision), ApiError> {
+    /// The objects a watch begins with, of the revision after which events follow.
+    fn watch_start(&self, call: &Call, selection: &Selection) -> Result<Scan, ApiError> {
         let start = Start::parse(&call.query)?;
         let initial_wanted =
             call.query.get("sendInitialEvents").map(|_| call.query.flag("sendInitialEvents"));
         match (start, initial_wanted) {
             (Start::At(revision), _) if revision > self.store.revision() => Err(self.too_large(revision)),
-            (Start::At(revision), None | Some(false)) => Ok((Vec::new(), revision)),
-            (_, Some(false)) => Ok((Vec::new(), self.store.revision())),
-            _ => self.current_state(call, selection),
+            (Start::At(revision), None | Some(false)) => Ok(Scan::empty(revision)),
+            (_, Some(false)) => Ok(Scan::empty(self.store.revision())),
+            _ => {
+                let prefix = selection.only.as_deref().unwrap_or(&selection.prefix);
+                let range = Range { prefix, ..Range::default() };
+                self.store.scan(&call.resource.table, range).map_err(ApiError::internal)
+            }
         }
-    }
-
-    fn current_state(&self, call: &Call, selection: &Selection) -> Result<(Vec<Entry>, Revision), ApiError> {
-        let prefix = selection.only.as_deref().unwrap_or(&selection.prefix);
-        let range = Range { prefix, ..Range::default() };
-        let page = self.store.range(&call.resource.table, range).map_err(ApiError::internal)?;
-        let wanted = |entry: &Entry| {
-            selection.only.as_deref().is_none_or(|only| only == &*entry.key)
-                && selection.matches(&entry.value)
-        };
-        Ok((page.entries.into_iter().filter(wanted).collect(), page.revision))
     }
 }
 
@@ -152,23 +146,35 @@ impl Running {
         self.bookmarks.then(|| bookmark(&self.call, self.watch.revision(), Value::Null))
     }
 
+    /// Some of the state at the start, as far as it is wanted; `None` when all of it has been sent.
     async fn initial_chunk(&mut self) -> Option<Bytes> {
+        while !self.initial.is_over() || self.initial_end.is_some() {
+            let shown = self.initial_shown();
+            let mut chunk = self.encode(shown).await;
+            if !self.over && self.initial.is_over() {
+                chunk.extend(self.initial_end.take());
+            }
+            if !chunk.is_empty() {
+                return Some(chunk.freeze());
+            }
+            // Nothing of it was wanted; others may have something to do before the next part is looked at.
+            tokio::task::yield_now().await;
+        }
+        None
+    }
+
+    /// What is wanted of the next part of the state at the start.
+    fn initial_shown(&mut self) -> Vec<Shown> {
         let (mut shown, mut bytes) = (Vec::new(), 0);
         while bytes < CHUNK_BYTES {
-            let Some(entry) = self.initial.next() else { break };
-            bytes += entry.value.len();
-            shown.push(Shown { kind: "ADDED", revision: entry.revision, value: entry.value });
+            let Some(Entry { key, value, revision, .. }) = self.initial.next() else { break };
+            bytes += value.len();
+            let named = self.selection.only.as_deref().is_none_or(|only| only == &*key);
+            if named && self.selection.matches(&value) {
+                shown.push(Shown { kind: "ADDED", revision, value });
+            }
         }
-        let mut chunk = self.encode(shown).await;
-        if self.over {
-            return Some(chunk.freeze());
-        }
-        if self.initial.as_slice().is_empty()
-            && let Some(end) = self.initial_end.take()
-        {
-            chunk.put_slice(&end);
-        }
-        (!chunk.is_empty()).then(|| chunk.freeze())
+        shown
     }
 
     async fn encode_batch(&mut self, batch: Result<store::Batch, store::WatchError>) -> Bytes {
