@@ -3,12 +3,20 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
+use serde::de::IgnoredAny;
 use serde_json::Value;
+use serde_saphyr::DuplicateKeyPolicy;
 
+use crate::aside::aside;
 use crate::error::ApiError;
+use crate::gotext::quoted;
+use crate::schema;
 
 /// The largest request body, as in kube-apiserver.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// Reading a body that is larger than this keeps others waiting.
+const LARGE_BYTES: usize = 32 * 1024;
 
 /// What shape of answer the client asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +47,8 @@ pub struct Accepted {
     pub language: Language,
     /// Shape of the answer.
     pub shape: Shape,
+    /// Whether the object itself would do, whatever shape is liked best.
+    pub plain: bool,
     /// Whether the body may be gzipped.
     pub gzip: bool,
 }
@@ -49,12 +59,13 @@ impl Accepted {
         let text = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
         let gzip = text(http::header::ACCEPT_ENCODING).is_some_and(|value| value.contains("gzip"));
         let accept = text(http::header::ACCEPT).unwrap_or("*/*");
-        let choices = accept.split(',').filter_map(media_choice);
+        let choices: Vec<_> = accept.split(',').filter_map(media_choice).collect();
+        let plain = choices.iter().any(|(_, shape)| *shape == Shape::Object);
         let (language, shape) = choices
             .into_iter()
             .next()
             .ok_or_else(|| ApiError::not_acceptable("application/json, application/yaml"))?;
-        Ok(Self { language, shape, gzip })
+        Ok(Self { language, shape, plain, gzip })
     }
 }
 
@@ -97,7 +108,7 @@ pub fn decode_object(media_type: &str, body: &Bytes) -> Result<Value, ApiError> 
     match media_type {
         // What kube-apiserver assumes when nothing is said.
         "" | "application/json" | "*/*" => decode_json(body),
-        "application/yaml" | "application/x-yaml" | "text/yaml" => decode_yaml(body),
+        media_type if is_yaml(media_type) => decode_yaml(body),
         "application/vnd.kubernetes.protobuf" => {
             crate::protobuf::decode(body).map_err(|error| ApiError::bad_request(error.to_string()))
         }
@@ -110,10 +121,20 @@ pub fn decode_object(media_type: &str, body: &Bytes) -> Result<Value, ApiError> 
 
 /// Reads JSON. Nesting is bounded by the parser (128 levels).
 pub fn decode_json(body: &[u8]) -> Result<Value, ApiError> {
-    serde_json::from_slice(body).map_err(|error| {
+    let read = || serde_json::from_slice(body);
+    let read = if body.len() > LARGE_BYTES { aside(read) } else { read() };
+    read.map_err(|error| {
         ApiError::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
     })
 }
+
+/// Whether a media type says that a body is YAML.
+pub fn is_yaml(media_type: &str) -> bool {
+    matches!(media_type, "application/yaml" | "application/x-yaml" | "text/yaml")
+}
+
+/// How much of a YAML document may come from aliases, in scalars and brackets.
+const ALIASED_MAX: usize = 50_000;
 
 /// Reads one YAML document; apply patches are sent this way.
 pub fn decode_yaml(body: &[u8]) -> Result<Value, ApiError> {
@@ -124,7 +145,36 @@ pub fn decode_yaml(body: &[u8]) -> Result<Value, ApiError> {
         return Ok(value);
     }
     let text = std::str::from_utf8(body).map_err(|error| ApiError::bad_request(format!("yaml: {error}")))?;
-    serde_saphyr::from_str(text).map_err(|error| ApiError::bad_request(format!("yaml: {error}")))
+    aside(|| serde_saphyr::from_str_with_options(text, yaml_options(DuplicateKeyPolicy::LastWins)))
+        .map_err(|error| ApiError::bad_request(format!("yaml: {error}")))
+}
+
+/// What `fieldValidation` has to say about a YAML document that says something twice: the first key that it says again.
+pub fn repeated_key(body: &[u8]) -> Option<String> {
+    let is_json = body.first() == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(body).is_ok();
+    if is_json && schema::duplicate_fields(body).is_empty() {
+        return None;
+    }
+    let text = std::str::from_utf8(body).ok()?;
+    let read = || serde_saphyr::from_str_with_options::<Value>(text, yaml_options(DuplicateKeyPolicy::Error));
+    match aside(read) {
+        Err(serde_saphyr::Error::DuplicateMappingKey { key, location }) => {
+            let key = quoted(&key.unwrap_or_default());
+            Some(format!("line {}: key {key} already set in map", location.line()))
+        }
+        _ => None,
+    }
+}
+
+/// Aliases may say a thing again, but not so often that a small text becomes the work of seconds. What is wrong is told
+/// without a quote, because it may be secret.
+fn yaml_options(duplicate_keys: DuplicateKeyPolicy) -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        duplicate_keys: duplicate_keys,
+        with_snippet: false,
+        budget: serde_saphyr::budget! { max_recorded_anchor_events: ALIASED_MAX },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIASED_MAX },
+    }
 }
 
 #[cfg(test)]

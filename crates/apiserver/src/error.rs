@@ -21,6 +21,8 @@ pub struct ApiError {
     pub details: Value,
     /// Seconds for the `Retry-After` header, where there is one.
     pub retry_after_seconds: Option<u32>,
+    /// How a list that cannot go on as it began can go on nevertheless.
+    pub continuation: Option<String>,
 }
 
 impl std::fmt::Display for ApiError {
@@ -63,7 +65,14 @@ impl Subject<'_> {
 
 impl ApiError {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Value::Null, retry_after_seconds: None }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Value::Null,
+            retry_after_seconds: None,
+            continuation: None,
+        }
     }
 
     /// 400: the request cannot be understood.
@@ -212,6 +221,9 @@ impl ApiError {
         }
         if !self.details.is_null() {
             status["details"] = self.details.clone();
+        }
+        if let Some(continuation) = &self.continuation {
+            status["metadata"]["continue"] = continuation.as_str().into();
         }
         status
     }

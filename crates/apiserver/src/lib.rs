@@ -4,6 +4,7 @@
 mod access;
 pub mod admission;
 mod apply;
+mod aside;
 pub mod audit;
 pub mod auth;
 pub mod body;

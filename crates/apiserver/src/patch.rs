@@ -89,6 +89,7 @@ pub(crate) fn unclassified(message: impl Into<String>) -> ApiError {
         message: message.into(),
         details: Value::Null,
         retry_after_seconds: None,
+        continuation: None,
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use store::{Range, Store};
 
 use crate::admission::Operation;
+use crate::aside::aside;
 use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::stored;
@@ -95,7 +96,7 @@ impl Engine {
             for binding in bindings {
                 let matched = binding.matching.as_ref();
                 if matched.is_none_or(|matching| self.is_matched(matching, asking, object)) {
-                    let denial = self.apply_policy(policy, binding, asking, object, &mut warnings);
+                    let denial = aside(|| self.apply_policy(policy, binding, asking, object, &mut warnings));
                     denied = denied.or(denial);
                 }
             }

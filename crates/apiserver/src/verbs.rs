@@ -117,6 +117,10 @@ impl Engine {
     /// Does what the method asks of the resource.
     pub async fn perform(self: &Arc<Self>, sent: &Sent, call: Call) -> Result<Response<Body>, ApiError> {
         let answer = match (call.resource.is_stored(), call.name.is_some(), call.part()) {
+            // A review is no object: it has no columns and no metadata.
+            (false, _, _) if !call.accepted.plain => {
+                Err(ApiError::not_acceptable("application/json, application/yaml"))
+            }
             (false, _, _) => self.review(sent, &call),
             (true, false, _) => self.on_collection(sent, &call).await,
             (true, true, "") => self.on_object(sent, &call).await,

@@ -26,7 +26,7 @@ impl Engine {
             name: some(name),
             subresource: None,
             query: Query::default(),
-            accepted: Accepted { language: Language::Json, shape: Shape::Object, gzip: false },
+            accepted: Accepted { language: Language::Json, shape: Shape::Object, plain: true, gzip: false },
             identity: Identity::internal(USER),
             user_agent: USER.to_owned(),
             notes: crate::audit::Notes::default(),

@@ -90,7 +90,10 @@ impl Components {
             }
             // Marked before it is written, because a definition may name itself.
             self.done.insert(name.to_owned(), Value::Null);
-            let schema = self.builtin(kinds::source(index));
+            let mut schema = self.builtin(kinds::source(index));
+            if name == custom::OBJECT_META {
+                custom::explain(&mut schema);
+            }
             self.done.insert(name.to_owned(), schema);
         }
         self.done.into_iter().collect()

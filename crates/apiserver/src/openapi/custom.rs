@@ -6,8 +6,34 @@ use serde_json::{Map, Value, json};
 use super::components::{Components, Dialect};
 use super::published::Published;
 
-const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
+
+/// What `kubectl explain` says about the fields that every object has.
+const API_VERSION: &str = "APIVersion defines which version of the kind's schema this object is written in.";
+const KIND: &str = "Kind is the name of the schema that this object follows, in CamelCase.";
+const METADATA: &str = "Standard object's metadata: its name, its labels and what the server keeps about it.";
+
+const METADATA_FIELDS: [(&str, &str); 6] = [
+    ("annotations", "Annotations are texts by key that tools keep with the object; nobody selects by them."),
+    (
+        "creationTimestamp",
+        "CreationTimestamp is a timestamp that the server sets when it creates the object.",
+    ),
+    ("labels", "Labels are short texts by key that objects are selected by."),
+    ("name", "Name is what the object is called, once among those of its kind in its namespace."),
+    ("namespace", "Namespace is where the object lives; it cannot be changed."),
+    ("uid", "UID tells the object from every other, of the same name too."),
+];
+
+/// Says what the fields of metadata are.
+pub(super) fn explain(object_meta: &mut Value) {
+    for (name, description) in METADATA_FIELDS {
+        if let Some(Value::Object(field)) = object_meta["properties"].get_mut(name) {
+            field.insert("description".into(), description.into());
+        }
+    }
+}
 
 /// The component of a custom kind.
 pub(super) fn object(kind: &Published<'_>, source: &Value, components: &mut Components) -> Value {
@@ -79,11 +105,13 @@ fn add_object_fields(fields: &mut Map<String, Value>, components: &mut Component
         let description =
             properties.get("metadata").and_then(|metadata| metadata.get("description")).cloned();
         let mut metadata = components.refer(OBJECT_META);
-        if let (Some(description), Dialect::V3) = (description, components.dialect) {
-            metadata = json!({ "allOf": [metadata], "description": description });
+        let description = description.unwrap_or_else(|| METADATA.into());
+        match components.dialect {
+            Dialect::V2 => metadata["description"] = description,
+            Dialect::V3 => metadata = json!({ "allOf": [metadata], "description": description }),
         }
-        for name in ["apiVersion", "kind"] {
-            properties.entry(name).or_insert_with(|| json!({ "type": "string" }));
+        for (name, description) in [("apiVersion", API_VERSION), ("kind", KIND)] {
+            properties.entry(name).or_insert_with(|| json!({ "type": "string", "description": description }));
         }
         properties.insert("metadata".into(), metadata);
     }

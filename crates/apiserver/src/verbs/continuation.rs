@@ -27,6 +27,11 @@ impl Continuation {
         Self { format: FORMAT.to_owned(), revision: Some(revision), after: after.to_owned() }
     }
 
+    /// A token for what is behind this key now, whatever the pages before it showed.
+    pub fn whenever(after: &str) -> Self {
+        Self { format: FORMAT.to_owned(), revision: None, after: after.to_owned() }
+    }
+
     /// The text that clients send back.
     pub fn encode(&self) -> String {
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).expect("a token of texts and numbers serialises"))

@@ -45,11 +45,17 @@ impl Draft {
             .map_err(|error| unrecognized(call, &sent.body, error))?;
         let object = as_object(object).map_err(|error| unrecognized(call, &sent.body, error))?;
         let is_json = matches!(media_type, "" | "application/json" | "*/*");
-        let duplicates = match is_json && validation != FieldValidation::Ignore {
-            true => schema::duplicate_fields(&sent.body),
-            false => Vec::new(),
+        let repeated = match validation {
+            FieldValidation::Ignore => Vec::new(),
+            _ if is_json => schema::strict_lines(&schema::duplicate_fields(&sent.body), &[]),
+            _ if !content::is_yaml(media_type) => Vec::new(),
+            FieldValidation::Warn => content::repeated_key(&sent.body).into_iter().collect(),
+            FieldValidation::Strict => {
+                let said = |line| format!("yaml: unmarshal errors:\n  {line}");
+                content::repeated_key(&sent.body).map(said).into_iter().collect()
+            }
         };
-        Self::checked(call, object, duplicates, validation)
+        Self::checked(call, object, repeated, validation)
     }
 
     /// Takes an object that was computed, by a patch for example.
@@ -57,22 +63,31 @@ impl Draft {
         Self::checked(call, object, Vec::new(), validation)
     }
 
-    /// Takes a configuration that is to be merged by field ownership. It stays as it was sent, since what
+    /// Reads a configuration that is to be merged by field ownership. It stays as it was sent, since what
     /// it names is what its manager owns; the merge refuses what the schema does not know.
-    pub fn applied(call: &Call, mut object: Value) -> Result<Self, ApiError> {
+    pub fn applied(call: &Call, body: &[u8], validation: FieldValidation) -> Result<Self, ApiError> {
+        let mut object = content::decode_yaml(body)?;
         check_kind(call, &mut object)?;
-        Ok(Self { object, warnings: Vec::new(), ownership: Ownership::Apply })
+        let repeated = match validation {
+            FieldValidation::Ignore => None,
+            FieldValidation::Warn | FieldValidation::Strict => content::repeated_key(body),
+        };
+        match repeated {
+            Some(line) if validation == FieldValidation::Strict => Err(ApiError::bad_request(format!(
+                "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  {line}"
+            ))),
+            line => Ok(Self { object, warnings: line.into_iter().collect(), ownership: Ownership::Apply }),
+        }
     }
 
     fn checked(
         call: &Call,
         mut object: Value,
-        duplicates: Vec<String>,
+        mut complaints: Vec<String>,
         validation: FieldValidation,
     ) -> Result<Self, ApiError> {
         check_kind(call, &mut object)?;
-        let complaints = reduce(call, &mut object)?;
-        let complaints = schema::strict_lines(&duplicates, &complaints);
+        complaints.extend(schema::strict_lines(&[], &reduce(call, &mut object)?));
         match validation {
             FieldValidation::Strict if !complaints.is_empty() => {
                 Err(schema::strict_error(&call.resource.kind, &call.resource.version, &complaints))

@@ -24,6 +24,12 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// How many entries are looked at together when only some of them match.
 const SCAN_ENTRIES: usize = 1_000;
 
+/// What kube-apiserver says to those whose list took too long.
+const INCONSISTENT: &str = "The provided continue parameter is too old to display a consistent list result. You can \
+    start a new list without the continue parameter, or use the continue token in this response to retrieve the \
+    remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were \
+    created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+
 /// One page of a list.
 struct Listed {
     entries: Vec<Entry>,
@@ -116,13 +122,13 @@ impl Engine {
         // The first read settles the revision; further ones of the same list stay on it.
         let revision = at.unwrap_or_else(|| self.store.revision());
         if let Some(only) = &selection.only {
-            let entry = self.store.get_at(table, only, revision).map_err(|error| gone(&error))?;
+            let entry = self.store.get_at(table, only, revision).map_err(|error| gone(&error, after))?;
             let entries = entry.filter(|entry| selection.matches(&entry.value)).into_iter().collect();
             return Ok(Listed { entries, revision, remaining: None, next: None });
         }
         let mut range = Range { prefix: &selection.prefix, after, limit, at: Some(revision) };
         if selection.is_everything() {
-            let page = self.store.range(table, range).map_err(|error| gone(&error))?;
+            let page = self.store.range(table, range).map_err(|error| gone(&error, after))?;
             let next = (page.remaining > 0).then(|| continuation(&page.entries, revision)).flatten();
             return Ok(Listed { entries: page.entries, revision, remaining: Some(page.remaining), next });
         }
@@ -131,7 +137,7 @@ impl Engine {
         let mut last: Option<std::sync::Arc<str>> = None;
         loop {
             let page = self.store.range(table, Range { after: last.as_deref().or(after), ..range });
-            let page = page.map_err(|error| gone(&error))?;
+            let page = page.map_err(|error| gone(&error, after))?;
             let more = page.remaining > 0;
             for (index, entry) in page.entries.iter().enumerate() {
                 if selection.matches(&entry.value) {
@@ -155,14 +161,17 @@ fn continuation(entries: &[Entry], revision: Revision) -> Option<String> {
     entries.last().map(|entry| Continuation::new(&entry.key, revision).encode())
 }
 
-/// The 410 of a revision that has been compacted away.
-fn gone(error: &ReadError) -> ApiError {
-    match error {
-        ReadError::Compacted { .. } => ApiError::expired(
-            "The provided continue parameter is too old to display a consistent list result. \
-             You must start a new list without the continue parameter.",
-        ),
-        ReadError::Future { .. } => ApiError::timeout(error.to_string()),
+/// The 410 of a revision that has been compacted away; whoever was in the middle of a list is told how to go on.
+fn gone(error: &ReadError, after: Option<&str>) -> ApiError {
+    match (error, after) {
+        (ReadError::Compacted { .. }, None) => {
+            ApiError::expired("The resourceVersion for the provided list is too old.")
+        }
+        (ReadError::Compacted { .. }, Some(after)) => ApiError {
+            continuation: Some(Continuation::whenever(after).encode()),
+            ..ApiError::expired(INCONSISTENT)
+        },
+        (ReadError::Future { .. }, _) => ApiError::timeout(error.to_string()),
     }
 }
 

@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde_json::{Map, Value};
 
 use crate::access::{Action, Object};
-use crate::content;
+use crate::aside::aside;
 use crate::engine::{Engine, text};
 use crate::error::{ApiError, FieldError, Subject};
 use crate::gotext;
@@ -55,7 +55,7 @@ impl Engine {
     }
 
     async fn apply(&self, body: &Bytes, call: &Call, options: &WriteOptions) -> Result<Answer, ApiError> {
-        let draft = Draft::applied(call, content::decode_yaml(body)?)?;
+        let draft = Draft::applied(call, body, options.field_validation)?;
         check_applied(call, &draft.object)?;
         let exists = self.store.get(&call.resource.table, &call.key()).is_some();
         if !exists && call.subresource.is_none() {
@@ -96,7 +96,7 @@ fn set_aside(media_type: &str, call: &Call, patch: &Value, patched: &mut Value) 
 
 fn apply_patch(media_type: &str, call: &Call, old: &Value, body: &Value) -> Result<Value, ApiError> {
     match media_type {
-        "application/json-patch+json" => patch::json_patch(old, body),
+        "application/json-patch+json" => aside(|| patch::json_patch(old, body)),
         "application/merge-patch+json" => patch::merge_patch(old, body),
         _ => patch::strategic_merge(old, body, &call.resource.schema),
     }

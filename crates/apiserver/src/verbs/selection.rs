@@ -1,8 +1,12 @@
 //! Which objects of a resource a list, watch or collection delete is about.
 
+use crate::aside::aside;
 use crate::error::ApiError;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::verbs::Call;
+
+/// Reading selectors that are longer than this keeps others waiting.
+const LONG_BYTES: usize = 1_024;
 
 /// The objects a request is about: a range of keys and two selectors.
 #[derive(Debug)]
@@ -19,8 +23,11 @@ impl Selection {
     /// Reads the selectors of a request.
     pub fn parse(call: &Call) -> Result<Self, ApiError> {
         let text = |key| call.query.get(key).unwrap_or_default();
-        let labels = LabelSelector::parse(text("labelSelector"))?;
-        let fields = FieldSelector::parse(text("fieldSelector"), &call.resource.selectable)?;
+        let labels = || LabelSelector::parse(text("labelSelector"));
+        let fields = || FieldSelector::parse(text("fieldSelector"), &call.resource.selectable);
+        let is_long = text("labelSelector").len() + text("fieldSelector").len() > LONG_BYTES;
+        let (labels, fields) = if is_long { aside(|| (labels(), fields())) } else { (labels(), fields()) };
+        let (labels, fields) = (labels?, fields?);
         let namespaced = call.resource.namespaced;
         let namespace = call.namespace.as_deref().or_else(|| fields.exact("metadata.namespace"));
         let namespace = namespace.filter(|_| namespaced);

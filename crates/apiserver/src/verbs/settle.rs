@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 
 use crate::admission::{Attributes, Operation};
 use crate::apply::{self, WriteContext};
+use crate::aside::aside;
 use crate::builtin;
+use crate::crd::{CustomKind, CustomVersion};
 use crate::engine::{Engine, text};
 use crate::error::{ApiError, FieldError};
 use crate::metadata;
@@ -319,13 +321,13 @@ fn put(object: &mut Value, key: &str, value: Option<Value>) {
 fn check_valid(call: &Call, object: &Value, old: Option<&Value>) -> Result<Vec<String>, ApiError> {
     let resource = &call.resource;
     let plain = |errors: Vec<FieldError>| (errors, Vec::new());
-    let judged = |verdict: crate::crd::Verdict| (verdict.errors, verdict.warnings);
     let (errors, forgiven) = match (resource.custom_version(), old, call.part()) {
-        (Some((kind, version)), None, _) => plain(kind.validate_create(version, object)),
-        (Some((kind, version)), Some(old), "status") => judged(kind.validate_status(version, object, old)),
-        (Some((kind, version)), Some(old), _) => judged(kind.validate_update(version, object, old)),
+        (Some((kind, version)), old, part) if version.rules.is_some() => {
+            aside(|| judge_custom(kind, version, object, old, part))
+        }
+        (Some((kind, version)), old, part) => judge_custom(kind, version, object, old, part),
         (None, _, _) if &*resource.table == definitions::TABLE => {
-            plain(crate::crd::validate_crd(object, old))
+            aside(|| plain(crate::crd::validate_crd(object, old)))
         }
         (None, _, _) => plain(builtin_errors(call, object, old)),
     };
@@ -336,6 +338,22 @@ fn check_valid(call: &Call, object: &Value, old: Option<&Value>) -> Result<Vec<S
 }
 
 /// Numbers of custom objects are stored as Go would store them: `1.0` is `1`.
+/// What is wrong with a custom object, and what is forgiven.
+fn judge_custom(
+    kind: &CustomKind,
+    version: &CustomVersion,
+    object: &Value,
+    old: Option<&Value>,
+    part: &str,
+) -> (Vec<FieldError>, Vec<String>) {
+    let verdict = match (old, part) {
+        (None, _) => return (kind.validate_create(version, object), Vec::new()),
+        (Some(old), "status") => kind.validate_status(version, object, old),
+        (Some(old), _) => kind.validate_update(version, object, old),
+    };
+    (verdict.errors, verdict.warnings)
+}
+
 fn canonicalize(call: &Call, object: &mut Value) {
     if call.resource.custom.is_some() {
         crate::crd::CustomKind::canonicalize(object);

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::aside::aside;
 use crate::content::Shape;
 use crate::engine::Engine;
 use crate::error::ApiError;
@@ -37,7 +38,7 @@ impl Engine {
                 "items": objects,
             })),
             Shape::Metadata => encode(&PartialObjectMetadataList::of(objects, metadata)),
-            Shape::Table => encode(&self.table(call, objects, metadata, true)?),
+            Shape::Table => aside(|| Ok(encode(&self.table(call, objects, metadata, true)?)))?,
         })
     }
 

@@ -120,7 +120,14 @@ fn refusal(hook: &str, status: &Value) -> ApiError {
     let reason = REASONS.into_iter().find(|one| *one == reason).unwrap_or_default();
     let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(0);
     let code = if (400..600).contains(&code) { code } else { 400 };
-    ApiError { code, reason, message, details: status["details"].clone(), retry_after_seconds: None }
+    ApiError {
+        code,
+        reason,
+        message,
+        details: status["details"].clone(),
+        retry_after_seconds: None,
+        continuation: None,
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod attacks;
 mod audit;
 mod bodies;
 mod client;
+mod conformance;
 mod conversion;
 mod custom;
 mod definitions;
