@@ -42,7 +42,8 @@ impl Churn {
     }
 
     /// Ends the writing; then every follower has to get what is there, having seen nothing impossible.
-    pub async fn check(self, followers: &[Follower]) {
+    /// Answers with what is there.
+    pub async fn check(self, followers: &[Follower]) -> Copied {
         self.stop.store(true, Ordering::Relaxed);
         for task in self.tasks {
             task.await.expect("writers end when they are told to");
@@ -68,6 +69,7 @@ impl Churn {
                 }
             });
         }
+        there
     }
 }
 

@@ -80,6 +80,11 @@ impl Drop for Follower {
     }
 }
 
+/// A follower that never looks away: as long as it need not list again, what it saw is the log.
+pub fn witness(client: &Client, label: &'static str) -> Follower {
+    Follower::spawn("witness", |seen| list_watch::run(client.clone(), label, None, seen))
+}
+
 /// One follower of each kind, of the ConfigMaps that carry this label.
 pub fn all(client: &Client, label: &'static str, dice: &mut Dice) -> Vec<Follower> {
     let api = Api::<ConfigMap>::default_namespaced(client.clone());

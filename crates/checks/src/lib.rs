@@ -9,12 +9,18 @@ pub mod console;
 pub mod dice;
 pub mod drive;
 pub mod followers;
+pub mod informers;
 pub mod kubectl;
 pub mod process;
 pub mod shell;
 
 /// Set where every client must be there, so that no test is skipped unseen.
 const REQUIRE_CLIENTS: &str = "LONGSHORE_REQUIRE_CLIENTS";
+
+/// Says what a test found out, past the harness, which keeps what the macros print to itself.
+pub fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "NOTE: {what}");
+}
 
 /// Says that a test is skipped because a client is missing, or fails it where clients are required.
 pub fn client_is_missing(what: &str) {
