@@ -27,9 +27,10 @@ const WITH_THREE: [&str; 8] = [
     "suspension/rollout-2-delete-the-policy.yaml",
 ];
 
-/// Files for two members: what is left behind or was there before.
-const WITH_TWO: [&str; 5] = [
+/// Files for two members: what is left behind, was there before, or stays.
+const WITH_TWO: [&str; 6] = [
     "conflict/abort.yaml",
+    "custom/default-roles-stay.yaml",
     "deletion/preserve.yaml",
     "deletion/preserve-cluster-scoped.yaml",
     "drift/edited.yaml",
@@ -185,7 +186,7 @@ async fn scenarios_pass_with_two_members_and_leave_nothing() {
     let plane = Plane::start(2).await;
     let before = plane.snapshot().await;
     let files: Vec<PathBuf> = WITH_TWO.into_iter().map(scenario).collect();
-    passed(&plane.test(&files), "5 scenarios: 5 passed, 0 failed in");
+    passed(&plane.test(&files), "6 scenarios: 6 passed, 0 failed in");
     assert_eq!(plane.differences(&before).await, NOTHING);
 }
 
