@@ -19,6 +19,7 @@ use crate::stored::{self, Outline};
 use crate::verbs::definitions;
 use crate::webhooks::Webhooks;
 
+mod emptying;
 mod garbage;
 mod internal;
 mod namespaces;

@@ -21,7 +21,7 @@ pub use decode::{DefinitionName, converter_fault, decode_builtin, drop_nulls};
 pub use default::{apply_defaults, prune_nulls};
 pub use prune::prune;
 pub(crate) use unknown::drop_unknown;
-pub use unknown::{duplicate_fields, strict_error, strict_lines, unknown_fields};
+pub use unknown::{duplicate_fields, strict_error, strict_lines, strict_lines_in_order, unknown_fields};
 
 /// One node of a structural schema.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -102,9 +102,11 @@ async fn informers_miss_nothing() {
     let mut informers = others(&server.kubeconfig);
     let followers = followers::all(&client, LABEL, &mut dice);
     let churn = Churn::start(&client, LABEL, &mut dice);
+    // client-go waits longer after each failure, up to half a minute: a long run leaves it time to watch.
+    let pause = (duration().as_millis() as u64 / 10).clamp(2_000, 40_000);
     let (begun, mut restarts) = (Instant::now(), 0);
     while begun.elapsed() < duration() {
-        tokio::time::sleep(Duration::from_millis(1_000 + dice.below(2_000))).await;
+        tokio::time::sleep(Duration::from_millis(1_000 + dice.below(pause))).await;
         // Whoever stands still until history has gone is told to list again.
         let still = dice.below(informers.len() as u64 + 1) as usize;
         if let Some(informer) = informers.get_mut(still) {

@@ -1,6 +1,8 @@
 //! Owners and dependents: who goes when an owner goes, and who waits for whom. Kubernetes' garbage
 //! collector, answered from an index of owner references instead of a copy of every object.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{Chore, Place};
@@ -10,6 +12,9 @@ use crate::options::{DeleteOptions, Propagation};
 use crate::registry::Resource;
 use crate::stored::{self, Outline, OutlineMetadata, OwnerReference};
 use crate::verbs::{Call, FOREGROUND, ORPHAN};
+
+/// How many objects are looked at for a circle of owners.
+const CIRCLE_MAX: usize = 1_000;
 
 /// How an owner reference stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,13 +133,35 @@ impl Engine {
             let Some(entry) = self.store.get(&dependent.table, &dependent.key) else { continue };
             let outline = stored::outline(&entry.value).metadata;
             let reference = outline.owner_references.iter().find(|reference| reference.uid == metadata.uid);
-            blocked |= reference.is_some_and(|reference| reference.block_owner_deletion);
+            let blocks = reference.is_some_and(|reference| reference.block_owner_deletion);
+            blocked |= blocks && !self.waits_for(outline, &metadata.uid);
             self.housekeeping.enqueue(Chore::Ownership(dependent));
         }
         match blocked {
             true => Ok(()),
             false => self.internal_change(call, |object| drop_finalizer(object, FOREGROUND)).await,
         }
+    }
+
+    /// Whether an object that is being deleted waits, through dependents that wait too, for the one of this uid: whoever
+    /// owns itself in the end need not wait for itself.
+    fn waits_for(&self, object: OutlineMetadata, uid: &str) -> bool {
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let mut waiting = Vec::from_iter(Some(object).filter(is_waiting));
+        while let Some(one) = waiting.pop() {
+            if one.uid == uid {
+                return true;
+            }
+            if !seen.insert(one.uid.clone()) || seen.len() > CIRCLE_MAX {
+                continue;
+            }
+            for dependent in self.housekeeping.dependents(&one.uid) {
+                let entry = self.store.get(&dependent.table, &dependent.key);
+                let metadata = entry.map(|entry| stored::outline(&entry.value).metadata);
+                waiting.extend(metadata.filter(is_waiting));
+            }
+        }
+        false
     }
 
     /// A dependent lives while one of its owners does.
@@ -173,9 +200,7 @@ impl Engine {
         let Some(place) = self.owner_place(reference, namespace) else { return Owner::Unknown };
         let Some(entry) = self.store.get(&place.table, &place.key) else { return Owner::Dangling };
         let owner = stored::outline(&entry.value).metadata;
-        let waits =
-            owner.deletion_timestamp.is_some() && owner.finalizers.iter().any(|one| one == FOREGROUND);
-        match (owner.uid == reference.uid, waits) {
+        match (owner.uid == reference.uid, is_waiting(&owner)) {
             (false, _) => Owner::Dangling,
             (true, true) => Owner::Waiting,
             (true, false) => Owner::Solid,
@@ -189,6 +214,11 @@ impl Engine {
         let metadata = stored::outline(&entry.value).metadata;
         Some(self.internal_call(resource, &metadata.namespace, &metadata.name))
     }
+}
+
+/// Whether an object is being deleted and waits for its dependents.
+fn is_waiting(metadata: &OutlineMetadata) -> bool {
+    metadata.deletion_timestamp.is_some() && metadata.finalizers.iter().any(|one| one == FOREGROUND)
 }
 
 fn place_of(resource: &Resource, object: &Value) -> Place {

@@ -59,21 +59,14 @@ impl Engine {
 
     /// Deletes what is left in a terminating namespace; when nothing is, lets the namespace go.
     async fn empty_namespace(&self, name: &str) -> Result<(), ApiError> {
-        let registry = self.registry.load_full();
-        let prefix = format!("{name}/");
-        let mut remaining = 0;
-        for resource in registry.stored().filter(|resource| resource.namespaced) {
-            let range = Range { prefix: &prefix, ..Range::default() };
-            let entries = self.store.range(&resource.table, range).map_err(ApiError::internal)?.entries;
-            remaining += self.delete_all(resource, entries).await?;
-        }
+        let remaining = self.delete_content(name).await?;
         let namespaces = self.resource("", "v1", "namespaces")?;
         let mut call = self.internal_call(&namespaces, "", name);
-        if remaining > 0 {
+        if !remaining.is_nothing() {
             // What is left has finalizers of its own; its removal brings us back here.
             call.subresource = Some("status".to_owned());
-            let condition = remaining_condition(remaining, &self.timestamp());
-            return self.internal_change(&call, |namespace| set_condition(namespace, &condition)).await;
+            let now = self.timestamp();
+            return self.internal_change(&call, |namespace| remaining.tell(namespace, &now)).await;
         }
         call.subresource = Some("finalize".to_owned());
         let without =
@@ -82,7 +75,7 @@ impl Engine {
     }
 
     /// Deletes objects side by side; answers how many are still there because something keeps them.
-    async fn delete_all(
+    pub(super) async fn delete_all(
         &self,
         resource: &std::sync::Arc<Resource>,
         entries: Vec<Entry>,
@@ -154,25 +147,4 @@ fn drop_entry(list: Option<&mut Value>, entry: &str) {
     if let Some(entries) = list.and_then(Value::as_array_mut) {
         entries.retain(|one| one != entry);
     }
-}
-
-fn remaining_condition(remaining: usize, now: &str) -> Value {
-    json!({
-        "type": "NamespaceContentRemaining",
-        "status": "True",
-        "reason": "SomeResourcesRemain",
-        "message": format!("Some resources are remaining: {remaining} objects wait for their finalizers"),
-        "lastTransitionTime": now,
-    })
-}
-
-fn set_condition(object: &mut Value, condition: &Value) {
-    let mut conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    let same = |one: &Value| one["type"] == condition["type"];
-    match conditions.iter_mut().find(|one| same(one)) {
-        Some(one) if one["status"] == condition["status"] => one["message"] = condition["message"].clone(),
-        Some(one) => *one = condition.clone(),
-        None => conditions.push(condition.clone()),
-    }
-    object["status"]["conditions"] = conditions.into();
 }

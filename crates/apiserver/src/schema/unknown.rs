@@ -9,7 +9,7 @@ use crate::gotext::quoted;
 use crate::validate::{DEPTH_MAX, child};
 
 mod duplicate;
-pub use duplicate::duplicate_fields;
+pub use duplicate::{Fault, duplicate_fields, faults_in_order};
 
 /// Kubernetes stops counting here.
 pub(super) const REPORTED_MAX: usize = 100;
@@ -85,6 +85,19 @@ pub fn strict_lines(duplicates: &[String], unknown: &[String]) -> Vec<String> {
     let duplicates = duplicates.iter().map(|path| format!("duplicate field {}", quoted(path)));
     let unknown = unknown.iter().map(|path| format!("unknown field {}", quoted(path)));
     duplicates.chain(unknown).take(REPORTED_MAX).collect()
+}
+
+/// The same for a JSON text that is read in one go, as built-in kinds are: what comes first is told first.
+pub fn strict_lines_in_order(raw: &[u8], unknown: &[String]) -> Vec<String> {
+    let line = |(fault, path): (Fault, String)| match fault {
+        Fault::Duplicate => format!("duplicate field {}", quoted(&path)),
+        Fault::Unknown => format!("unknown field {}", quoted(&path)),
+    };
+    let mut faults = faults_in_order(raw, unknown);
+    let missed = unknown.iter().filter(|path| !faults.iter().any(|(_, other)| other == *path));
+    let missed: Vec<_> = missed.map(|path| (Fault::Unknown, path.clone())).collect();
+    faults.extend(missed);
+    faults.into_iter().take(REPORTED_MAX).map(line).collect()
 }
 
 /// 400: what `fieldValidation=Strict` makes of those lines.

@@ -45,22 +45,22 @@ impl Draft {
             .map_err(|error| unrecognized(call, &sent.body, error))?;
         let object = as_object(object).map_err(|error| unrecognized(call, &sent.body, error))?;
         let is_json = matches!(media_type, "" | "application/json" | "*/*");
-        let repeated = match validation {
-            FieldValidation::Ignore => Vec::new(),
-            _ if is_json => schema::strict_lines(&schema::duplicate_fields(&sent.body), &[]),
-            _ if !content::is_yaml(media_type) => Vec::new(),
-            FieldValidation::Warn => content::repeated_key(&sent.body).into_iter().collect(),
-            FieldValidation::Strict => {
-                let said = |line| format!("yaml: unmarshal errors:\n  {line}");
-                content::repeated_key(&sent.body).map(said).into_iter().collect()
+        let yaml = || content::is_yaml(media_type).then(|| content::repeated_key(&sent.body)).flatten();
+        let complain = |unknown: &[String]| match (is_json, validation) {
+            (true, _) if call.resource.custom.is_none() => schema::strict_lines_in_order(&sent.body, unknown),
+            (true, _) => schema::strict_lines(&schema::duplicate_fields(&sent.body), unknown),
+            (false, FieldValidation::Strict) => {
+                let repeated = yaml().map(|line| format!("yaml: unmarshal errors:\n  {line}"));
+                repeated.into_iter().chain(schema::strict_lines(&[], unknown)).collect()
             }
+            (false, _) => yaml().into_iter().chain(schema::strict_lines(&[], unknown)).collect(),
         };
-        Self::checked(call, object, repeated, validation)
+        Self::checked(call, object, complain, validation)
     }
 
     /// Takes an object that was computed, by a patch for example.
     pub fn from_value(call: &Call, object: Value, validation: FieldValidation) -> Result<Self, ApiError> {
-        Self::checked(call, object, Vec::new(), validation)
+        Self::checked(call, object, |unknown| schema::strict_lines(&[], unknown), validation)
     }
 
     /// Reads a configuration that is to be merged by field ownership. It stays as it was sent, since what
@@ -83,11 +83,15 @@ impl Draft {
     fn checked(
         call: &Call,
         mut object: Value,
-        mut complaints: Vec<String>,
+        complain: impl FnOnce(&[String]) -> Vec<String>,
         validation: FieldValidation,
     ) -> Result<Self, ApiError> {
         check_kind(call, &mut object)?;
-        complaints.extend(schema::strict_lines(&[], &reduce(call, &mut object)?));
+        let unknown = reduce(call, &mut object)?;
+        let complaints = match validation {
+            FieldValidation::Ignore => Vec::new(),
+            FieldValidation::Warn | FieldValidation::Strict => complain(&unknown),
+        };
         match validation {
             FieldValidation::Strict if !complaints.is_empty() => {
                 Err(schema::strict_error(&call.resource.kind, &call.resource.version, &complaints))

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::client::{Ask, DEFINITIONS, Server};
+use crate::client::{Answer, Ask, DEFINITIONS, Server};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -158,4 +158,80 @@ async fn keys_that_come_twice_in_yaml() {
         r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"a":"one","a":"two"}}"#;
     let double = Ask::patch("apply", &format!("{MAPS}/m?fieldManager=t&fieldValidation=Strict"), json);
     assert!(server.ask(double).await.refusal().2.contains("line 1: key \"a\" already set in map"));
+}
+
+/// Pods may need what else is in their namespace to end well: as long as there is one, nothing else goes.
+#[tokio::test]
+async fn a_namespace_loses_its_pods_first() {
+    let server = Server::tended().await;
+    server.namespace("doomed").await;
+    let inside = "/api/v1/namespaces/doomed";
+    let containers = json!([{ "name": "c", "image": "i" }]);
+    let pod = json!({ "metadata": { "name": "p", "finalizers": ["a.io/hold"] }, "spec": { "containers": containers } });
+    server.ask(Ask::post(&format!("{inside}/pods"), pod)).await.expect(201);
+    let maps = format!("{inside}/configmaps");
+    server.ask(Ask::post(&maps, json!({ "metadata": { "name": "m" } }))).await.expect(201);
+    server.ask(Ask::delete(inside)).await.expect(200);
+    let has_conditions =
+        |answer: &Answer| answer.body["status"]["conditions"].as_array().is_some_and(|all| all.len() == 5);
+    let namespace = server.until(inside, has_conditions).await;
+    let said = |kind: &str| {
+        let conditions = namespace["status"]["conditions"].as_array().expect("conditions");
+        let one = conditions.iter().find(|one| one["type"] == kind).expect("the condition");
+        format!("{} {}", one["status"].as_str().expect("a word"), one["message"].as_str().expect("a text"))
+    };
+    assert_eq!(
+        said("NamespaceContentRemaining"),
+        "True Some resources are remaining: pods. has 1 resource instances"
+    );
+    let finalizers =
+        "True Some content in the namespace has finalizers remaining: a.io/hold in 1 resource instances";
+    assert_eq!(said("NamespaceFinalizersRemaining"), finalizers);
+    let fine = "False All content successfully deleted, may be waiting on finalization";
+    assert_eq!(said("NamespaceDeletionContentFailure"), fine);
+    server.ask(Ask::get(&format!("{maps}/m"))).await.expect(200);
+    let pod = server.ask(Ask::get(&format!("{inside}/pods/p"))).await.expect(200);
+    assert!(pod["metadata"]["deletionTimestamp"].is_string(), "{pod}");
+    let free = json!({ "metadata": { "finalizers": null } });
+    server.ask(Ask::merge(&format!("{inside}/pods/p"), free)).await.expect(200);
+    server.until_gone(inside).await;
+}
+
+/// What is wrong with a built-in object is told in the order of the document.
+#[tokio::test]
+async fn unknown_and_repeated_fields_are_told_as_they_come() {
+    let server = Server::new().await;
+    let maps = format!("{MAPS}?fieldValidation=Strict");
+    let check = async |body: &'static str, expected: &str| {
+        let refused = server.ask(Ask::post(&maps, body)).await;
+        let (code, _, message) = refused.refusal();
+        assert!(code == 400 && message.ends_with(expected), "{message}");
+    };
+    let body = r#"{"metadata":{"name":"m"},"x":1,"immutable":true,"immutable":false}"#;
+    check(body, "strict decoding error: unknown field \"x\", duplicate field \"immutable\"").await;
+    let body = r#"{"metadata":{"name":"m"},"immutable":true,"immutable":false,"x":1}"#;
+    check(body, "strict decoding error: duplicate field \"immutable\", unknown field \"x\"").await;
+}
+
+/// Three that own each other in a circle do not wait for each other for ever.
+#[tokio::test]
+async fn a_circle_of_owners_goes() {
+    let server = Server::tended().await;
+    let mut uids = Vec::new();
+    for name in ["one", "two", "three"] {
+        let made = server.ask(Ask::post(MAPS, json!({ "metadata": { "name": name } }))).await.expect(201);
+        uids.push(made["metadata"]["uid"].clone());
+    }
+    for (name, owner, uid) in
+        [("one", "three", &uids[2]), ("two", "one", &uids[0]), ("three", "two", &uids[1])]
+    {
+        let reference = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": uid, "controller": true, "blockOwnerDeletion": true });
+        let patch = json!({ "metadata": { "ownerReferences": [reference] } });
+        server.ask(Ask::merge(&format!("{MAPS}/{name}"), patch)).await.expect(200);
+    }
+    let path = format!("{MAPS}/one?propagationPolicy=Foreground");
+    server.ask(Ask::delete(&path)).await.expect(200);
+    for name in ["one", "two", "three"] {
+        server.until_gone(&format!("{MAPS}/{name}")).await;
+    }
 }

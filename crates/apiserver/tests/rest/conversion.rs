@@ -178,6 +178,12 @@ async fn another_stored_version_leaves_what_is_stored_readable() {
         assert_eq!(list["items"][0]["spec"], spec, "{path}");
         assert_eq!(list["items"][0]["apiVersion"], list["apiVersion"], "{path}");
     }
+    // A list of what was stored in different versions is in the one that was asked for.
+    server.ask(Ask::post(V2, host("v2", "b", json!({ "host": "g", "port": "2" })))).await.expect(201);
+    let list = server.ask(Ask::get(V1)).await.expect(200);
+    let ports: Vec<&Value> =
+        list["items"].as_array().expect("items").iter().map(|item| &item["spec"]["hostPort"]).collect();
+    assert_eq!(ports, ["h:1", "g:2"]);
     // A write of nothing new moves it to the version that is stored now.
     server.ask(Ask::merge(&format!("{V2}/a"), json!({}))).await.expect(200);
     let stored = server.store().get("ex.com/hosts", "default/a").expect("it is stored");

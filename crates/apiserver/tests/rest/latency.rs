@@ -334,6 +334,7 @@ fn attacks_do_not_delay_those_who_behave() {
     behaving.block_on(compare(attacking.handle(), &listening));
 }
 
+#[expect(clippy::print_stdout, reason = "whoever measures wants to read the ratios")]
 async fn compare(attackers: &Handle, listening: &Arc<Listening>) {
     let mut honest = Line::open(listening.address, &listening.authority, "t-bob").await;
     honest.median_of_reads().await;

@@ -11,9 +11,23 @@ use crate::validate::child;
 /// The paths of keys that stand twice, each once, in the order of the document. Stops where the text stops
 /// being JSON.
 pub fn duplicate_fields(raw: &[u8]) -> Vec<String> {
+    faults_in_order(raw, &[]).into_iter().map(|(_, path)| path).collect()
+}
+
+/// What is wrong with a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It stands twice.
+    Duplicate,
+    /// Nobody knows it.
+    Unknown,
+}
+
+/// The paths of keys that stand twice and of those that are unknown, each once, in the order of the document.
+pub fn faults_in_order(raw: &[u8], unknown: &[String]) -> Vec<(Fault, String)> {
     let mut found = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(raw);
-    let scan = Scan { path: "", found: &mut found };
+    let scan = Scan { path: "", unknown, found: &mut found };
     // A text that is no JSON is refused by the parser proper; here it only ends the search.
     let _ended_early = scan.deserialize(&mut reader).is_err();
     found
@@ -21,7 +35,16 @@ pub fn duplicate_fields(raw: &[u8]) -> Vec<String> {
 
 struct Scan<'a> {
     path: &'a str,
-    found: &'a mut Vec<String>,
+    unknown: &'a [String],
+    found: &'a mut Vec<(Fault, String)>,
+}
+
+impl Scan<'_> {
+    fn note(&mut self, fault: Fault, path: &str) {
+        if self.found.len() < REPORTED_MAX && !self.found.iter().any(|(_, other)| other == path) {
+            self.found.push((fault, path.to_owned()));
+        }
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Scan<'_> {
@@ -39,14 +62,17 @@ impl<'de> Visitor<'de> for Scan<'_> {
         formatter.write_str("any JSON")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let mut seen = BTreeSet::new();
         while let Some(key) = map.next_key::<String>()? {
             let path = child(self.path, &key);
-            if seen.contains(&key) && self.found.len() < REPORTED_MAX && !self.found.contains(&path) {
-                self.found.push(path.clone());
+            if seen.contains(&key) {
+                self.note(Fault::Duplicate, &path);
             }
-            map.next_value_seed(Scan { path: &path, found: self.found })?;
+            if self.unknown.contains(&path) {
+                self.note(Fault::Unknown, &path);
+            }
+            map.next_value_seed(Scan { path: &path, unknown: self.unknown, found: self.found })?;
             seen.insert(key);
         }
         Ok(())
@@ -56,7 +82,10 @@ impl<'de> Visitor<'de> for Scan<'_> {
         let mut index = 0;
         loop {
             let path = format!("{}[{index}]", self.path);
-            if items.next_element_seed(Scan { path: &path, found: self.found })?.is_none() {
+            if items
+                .next_element_seed(Scan { path: &path, unknown: self.unknown, found: self.found })?
+                .is_none()
+            {
                 return Ok(());
             }
             index += 1;
