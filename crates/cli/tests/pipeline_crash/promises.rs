@@ -13,7 +13,8 @@ pub fn check(action: &Action, before: &State, after: &State) {
     for member in MEMBERS {
         let (had, has) = (&before.members[member], &after.members[member]);
         for (path, object) in has {
-            let held = before.suspended.contains(path) && after.suspended.contains(path);
+            // Suspension blocks no deletion (U4), and who preserves objects has them let go instead.
+            let held = before.suspended.contains(path) && after.suspended.contains(path) && object.managed;
             if held && !by_hand(action, member, path) {
                 check_held(action, had, path, object);
             }

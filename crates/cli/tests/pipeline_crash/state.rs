@@ -27,6 +27,8 @@ pub struct Object {
     wanted: Value,
     /// What changes with every write of ours, and of nobody else.
     pub written: Value,
+    /// Whether it bears our marks. One that is kept after its Work has gone loses them.
+    pub managed: bool,
 }
 
 /// What a comparison looks at.
@@ -46,7 +48,8 @@ impl State {
             let mut connection = door.connect().await.expect("a connection");
             let mut objects = BTreeMap::new();
             for (path, object) in objects_of(&mut connection).await {
-                objects.insert(path, Object { wanted: plain(&object), written: written(&object) });
+                let managed = object["metadata"]["labels"]["karmada.io/managed"] == "true";
+                objects.insert(path, Object { wanted: plain(&object), written: written(&object), managed });
             }
             state.members.insert(name, objects);
             let mut pods: BTreeMap<String, usize> = BTreeMap::new();
