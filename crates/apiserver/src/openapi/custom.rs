@@ -10,9 +10,11 @@ pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Objec
 const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 
 /// What `kubectl explain` says about the fields that every object has.
-const API_VERSION: &str = "APIVersion defines which version of the kind's schema this object is written in.";
-const KIND: &str = "Kind is the name of the schema that this object follows, in CamelCase.";
-const METADATA: &str = "Standard object's metadata: its name, its labels and what the server keeps about it.";
+pub(super) const API_VERSION: &str =
+    "APIVersion defines which version of the kind's schema this object is written in.";
+pub(super) const KIND: &str = "Kind is the name of the schema that this object follows, in CamelCase.";
+pub(super) const METADATA: &str =
+    "Standard object's metadata: its name, its labels and what the server keeps about it.";
 
 const METADATA_FIELDS: [(&str, &str); 6] = [
     ("annotations", "Annotations are texts by key that tools keep with the object; nobody selects by them."),

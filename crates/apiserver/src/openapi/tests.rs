@@ -169,16 +169,18 @@ fn custom_kinds_get_the_metadata_of_objects() {
     let definition = definition();
     let document = parsed(&custom(&definition));
     let schema = &document["components"]["schemas"]["com.example.stable.v1.CronTab"];
-    let metadata = json!({ "$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" });
-    let text = json!({ "type": "string" });
+    let target = json!({ "$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" });
+    let metadata = json!({ "allOf": [target], "description": super::custom::METADATA });
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let (api_version, kind) = (text(super::custom::API_VERSION), text(super::custom::KIND));
     let mut expected = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
-    expected["properties"]["apiVersion"] = text.clone();
-    expected["properties"]["kind"] = text.clone();
+    expected["properties"]["apiVersion"] = api_version.clone();
+    expected["properties"]["kind"] = kind.clone();
     expected["properties"]["metadata"] = metadata.clone();
     expected["properties"]["spec"]["properties"]["template"] = json!({
         "type": "object",
         "required": ["kind", "apiVersion"],
-        "properties": { "apiVersion": text, "kind": text, "metadata": metadata, "spec": { "type": "object" } },
+        "properties": { "apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": { "type": "object" } },
         "x-kubernetes-embedded-resource": true,
     });
     expected["x-kubernetes-group-version-kind"] =
