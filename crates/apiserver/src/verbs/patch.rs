@@ -96,10 +96,19 @@ fn set_aside(media_type: &str, call: &Call, patch: &Value, patched: &mut Value) 
 
 fn apply_patch(media_type: &str, call: &Call, old: &Value, body: &Value) -> Result<Value, ApiError> {
     match media_type {
-        "application/json-patch+json" => aside(|| patch::json_patch(old, body)),
+        "application/json-patch+json" if is_costly(body) => aside(|| patch::json_patch(old, body)),
+        "application/json-patch+json" => patch::json_patch(old, body),
         "application/merge-patch+json" => patch::merge_patch(old, body),
         _ => patch::strategic_merge(old, body, &call.resource.schema),
     }
+}
+
+/// Whether a JSON patch may make much of little, or has much to do. Most have neither, and stepping aside for each
+/// would cost more than it saves.
+fn is_costly(patch: &Value) -> bool {
+    const MANY_OPERATIONS: usize = 100;
+    let operations = patch.as_array().map(Vec::as_slice).unwrap_or_default();
+    operations.len() > MANY_OPERATIONS || operations.iter().any(|operation| operation["op"] == "copy")
 }
 
 /// What errors about a patched object quote.
