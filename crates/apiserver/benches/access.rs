@@ -5,18 +5,19 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io::Write as _;
-use std::sync::Arc;
 use std::time::Instant;
 
 use apiserver::auth::{Identity, StaticTokens};
 use apiserver::body::Body;
-use apiserver::{ApiServer, Config, Security};
+use apiserver::{ApiServer, Security};
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
-use store::Store;
 use tower::{Service, ServiceExt as _};
+
+#[path = "serving/memory.rs"]
+mod memory;
 
 const MAP: &str = "/api/v1/namespaces/default/configmaps/read";
 const BINDINGS: usize = 1_000;
@@ -29,18 +30,10 @@ fn main() {
 }
 
 async fn server() -> ApiServer {
-    let counter = std::sync::atomic::AtomicU64::new(1);
-    let config = Config {
-        store: Store::in_memory(),
-        now: Arc::new(jiff::Timestamp::now),
-        random: Arc::new(move || u128::from(counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed))),
-        admission: apiserver::admission::admit_all(),
-        root_ca: String::new(),
-    };
     let tokens = "t-root,root,1,\"system:masters\"\nt-reader,reader,2\nt-stranger,stranger,3\n";
     let tokens = StaticTokens::parse(tokens).expect("a file of tokens");
     let security = Security { tokens, roles: Some(Vec::new()), ..Security::bare().expect("keys") };
-    ApiServer::secured(config, security).await.expect("a server")
+    ApiServer::secured(memory::config(), security).await.expect("a server")
 }
 
 fn request(method: Method, path: &str, token: &str, body: &Value) -> Request<Full<Bytes>> {

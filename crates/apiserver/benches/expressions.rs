@@ -4,18 +4,19 @@
 
 use std::convert::Infallible;
 use std::io::Write as _;
-use std::sync::Arc;
 use std::time::Instant;
 
 use apiserver::auth::Identity;
 use apiserver::body::Body;
-use apiserver::{ApiServer, Config, InProcess};
+use apiserver::{ApiServer, InProcess};
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
-use store::Store;
 use tower::{Service, ServiceExt as _};
+
+#[path = "serving/memory.rs"]
+mod memory;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const ITEMS: usize = 1_000;
@@ -40,15 +41,7 @@ fn main() {
 }
 
 async fn server() -> InProcess {
-    let counter = std::sync::atomic::AtomicU64::new(1);
-    let config = Config {
-        store: Store::in_memory(),
-        now: Arc::new(jiff::Timestamp::now),
-        random: Arc::new(move || u128::from(counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed))),
-        admission: apiserver::admission::admit_all(),
-        root_ca: String::new(),
-    };
-    ApiServer::new(config).await.expect("a server").trusting(Identity::internal("bench"))
+    ApiServer::new(memory::config()).await.expect("a server").trusting(Identity::internal("bench"))
 }
 
 async fn post<S>(service: &S, path: &str, body: &Value) -> (u16, String)
