@@ -43,15 +43,15 @@ pub fn rebalance<'b>(
     let mut workloads = spec.workloads.clone();
     workloads.sort();
     workloads.dedup();
-    let since = metadata.creation_timestamp.unwrap_or_else(|| now.into());
+    let created = metadata.creation_timestamp.unwrap_or_else(|| now.into());
     let mut observed = Vec::new();
     for workload in workloads {
         let key = binding_of(&workload);
         let found = binding(&key);
         if let Some(found) = found
-            && found.spec.reschedule_triggered_at.is_none_or(|at| at < since)
+            && found.spec.reschedule_triggered_at.is_none_or(|at| at < created)
         {
-            asked.insert(key, since);
+            asked.insert(key, unanswered(created, found));
         }
         let (result, reason) = match found {
             Some(_) => (SUCCESSFUL, ""),
@@ -69,6 +69,13 @@ pub fn rebalance<'b>(
         status,
         goes_at: spec.ttl_seconds_after_finished.map(|seconds| later(now.into(), seconds)),
     }
+}
+
+/// When a binding is asked: when the rebalancer was made, but after the placement there is. A placement counts as the
+/// answer to what was asked before it, and the clock of who dates rebalancers may be behind the scheduler's.
+fn unanswered(created: Time, binding: &Binding) -> Time {
+    let after_the_last = binding.status.last_scheduled_time.map(|last| later(last, 1));
+    after_the_last.map_or(created, |after| after.max(created))
 }
 
 fn binding_of(workload: &WorkloadReference) -> BindingKey {
@@ -128,6 +135,21 @@ mod tests {
         assert_eq!((again.asked.len(), &again.status), (0, &answer.status), "it speaks once");
         rebalancer.metadata.generation = 2;
         assert_eq!(rebalance(&rebalancer, find, at(80)).asked.len(), 1, "its list changed");
+    }
+
+    #[test]
+    fn a_placement_that_is_dated_later_is_no_answer() {
+        let mut web = Binding::new(&kinds::RESOURCE_BINDING, "default", "web-deployment");
+        let asked = |web: &Binding| {
+            rebalance(&rebalancer(), |key| (key.name == "web-deployment").then_some(web), at(60)).asked
+        };
+        for (last, expected) in [(40, 50), (50, 51), (58, 59)] {
+            web.status.last_scheduled_time = Some(at(last).into());
+            assert_eq!(asked(&web).into_values().collect::<Vec<_>>(), [at(expected).into()], "{last}");
+        }
+        web.spec.reschedule_triggered_at = Some(at(59).into());
+        web.status.last_scheduled_time = Some(at(60).into());
+        assert!(asked(&web).is_empty(), "after a crash it is known that it was asked");
     }
 
     #[test]

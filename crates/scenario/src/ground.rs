@@ -7,6 +7,7 @@ use std::time::Duration;
 use decide::World;
 use decide::why::Why;
 use decide::world::Answers;
+use jiff::Timestamp;
 
 use crate::door::Door;
 use crate::live::Live;
@@ -92,6 +93,14 @@ impl Ground {
                 Ok(())
             }
             Ground::Live(live) => live.restart().await,
+        }
+    }
+
+    /// What time it is for the control plane.
+    pub async fn now(&self) -> Result<Timestamp, Trouble> {
+        match self {
+            Ground::Simulated(simulated) => Ok((simulated.ctx().now)()),
+            Ground::Live(live) => live.now().await,
         }
     }
 

@@ -1,9 +1,10 @@
 //! What only the keeper of a live control plane can do for a scenario: let a cluster join, cut one off, start the
-//! controllers anew, let time pass. Knows no steps, and not how any of it is done.
+//! controllers anew, let time pass, tell the time. Knows no steps, and not how any of it is done.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::ground::Trouble;
@@ -23,6 +24,8 @@ pub enum Favour {
     Restart(Reply<()>),
     /// Time passes.
     Pass(Duration, Reply<()>),
+    /// What time it is for the controllers.
+    Time(Reply<Timestamp>),
 }
 
 /// The way to ask the keeper.

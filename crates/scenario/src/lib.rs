@@ -13,6 +13,7 @@ mod hands;
 mod judge;
 mod live;
 mod matching;
+mod moment;
 mod narrate;
 mod patience;
 mod play;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
@@ -82,6 +83,14 @@ impl Live {
                 tokio::time::sleep(time).await;
                 Ok(())
             }
+        }
+    }
+
+    /// What time it is for the control plane.
+    pub(crate) async fn now(&self) -> Result<Timestamp, Trouble> {
+        match &self.hands {
+            Some(hands) => hands.ask(Favour::Time).await,
+            None => Ok(Timestamp::now()),
         }
     }
 

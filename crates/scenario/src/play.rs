@@ -11,6 +11,7 @@ use crate::file::Scenario;
 use crate::foresight::{self, Foresight};
 use crate::ground::{Ground, Trouble};
 use crate::judge::{Judge, Marks};
+use crate::moment;
 use crate::patience::Patience;
 use crate::reference::Reference;
 use crate::step::{Action, Cluster, Step};
@@ -126,6 +127,7 @@ impl<'a> Player<'a> {
     }
 
     async fn step(&mut self, ground: &mut Ground, index: usize, step: &Step) -> Result<Vec<String>, Trouble> {
+        let step = &Step { action: moment::at(&step.action, ground.now().await?), ..step.clone() };
         let foresight = self.foresee(ground, index, step).await?;
         let mut problems = match &step.action {
             Action::Expect(expectation) => return self.expect(ground, expectation).await,

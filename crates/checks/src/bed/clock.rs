@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use jiff::{SignedDuration, Timestamp};
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../checks/clock/clock.c");
 /// How far it jumps at once: less than the controllers' patience with a request that is under way.
@@ -40,6 +41,12 @@ impl Clock {
     /// Lets a program go by this clock.
     pub fn rule(&self, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library).env("LONGSHORE_CLOCK", &self.path);
+    }
+
+    /// What time it is by this clock.
+    pub fn now(&self) -> Timestamp {
+        let now = Timestamp::now();
+        now.checked_add(SignedDuration::from_secs(self.seconds)).unwrap_or(now)
     }
 
     /// Lets time pass quickly.

@@ -35,6 +35,9 @@ async fn act(plane: &mut Plane, favour: Favour) {
         Favour::Pass(time, reply) => {
             let _ = reply.send(plane.pass(time).await.map_err(trouble));
         }
+        Favour::Time(reply) => {
+            let _ = reply.send(Ok(plane.now()));
+        }
     }
 }
 

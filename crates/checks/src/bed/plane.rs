@@ -77,6 +77,11 @@ impl Plane {
         Ok(self)
     }
 
+    /// What time it is for the controllers.
+    pub fn now(&self) -> jiff::Timestamp {
+        self.clock.as_ref().map_or_else(jiff::Timestamp::now, Clock::now)
+    }
+
     /// Lets time pass for the controllers: quickly, if they have a clock of their own.
     pub async fn pass(&mut self, time: Duration) -> Result<()> {
         match &mut self.clock {
