@@ -13,6 +13,7 @@ mod account;
 mod certificates;
 mod clock;
 mod cluster;
+mod history;
 mod keeper;
 mod machines;
 mod plane;

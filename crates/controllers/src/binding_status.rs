@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use api::Binding;
 use decide::status::status;
 use decide::{BindingKey, TemplateKey, interpret};
 
@@ -12,11 +13,18 @@ use crate::rest::Error;
 use crate::runtime::Next;
 use crate::view::{Mark, Question, WorkKey};
 
+mod unfinished;
+
+pub use unfinished::Unfinished;
+
 const COMPONENT: &str = "binding-status-controller";
 
 /// Brings one binding's status, and its template's, in line.
 pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
-    let Some(seen) = ctx.view.binding(key) else { return Ok(Next::Wait) };
+    let Some(seen) = ctx.view.binding(key) else {
+        ctx.unfinished.end(key);
+        return Ok(Next::Wait);
+    };
     if seen.status.last_scheduled_time.is_none() && seen.spec.required_by.is_empty() {
         return Ok(Next::Wait);
     }
@@ -30,26 +38,28 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         return Ok(Next::Wait);
     }
     let answer = status(&seen, &ctx.view.work_statuses(&seen));
-    let mut binding = api::Binding::clone(&seen);
+    let mut binding = Binding::clone(&seen);
     answer.write(&mut binding, (ctx.now)());
-    if binding.status != seen.status {
-        let path = bindings(key).object(&key.name);
-        let written = ctx.control.write_status(&path, &version, &seen.status, &binding.status).await;
-        let (kind, place) = match key.namespace.as_str() {
-            "" => ("ClusterResourceBinding", key.name.clone()),
-            namespace => ("ResourceBinding", format!("{namespace}/{}", key.name)),
-        };
-        let message = format!("Update {kind}({place}) with AggregatedStatus successfully.");
-        tell(ctx, Regarding::from(&*seen), &message, written.as_ref().err());
-        version = written?.metadata.resource_version;
-    }
     let path = ctx.template_path(&template_key);
     if path.is_none() {
         template_version = None;
     }
-    if let (Some(template), Some(path)) = (template, path)
-        && let Some(status) = answer.of_template(&template, (ctx.now)())
+    let of_template = template.zip(path).and_then(|(template, path)| {
+        let status = answer.of_template(&template, (ctx.now)())?;
+        Some((template, path, status))
+    });
+    let is_news = binding.status != seen.status || of_template.is_some();
+    if is_news
+        && answer.is_unfinished(&seen)
+        && let Some(wait) = ctx.unfinished.wait(key)
     {
+        return Ok(Next::After(wait));
+    }
+    ctx.unfinished.end(key);
+    if binding.status != seen.status {
+        version = tell_binding(ctx, key, &seen, &binding).await?;
+    }
+    if let Some((template, path, status)) = of_template {
         let before = &template.object()["status"];
         let written = ctx.control.write_status(&path, &template.resource_version, before, &status).await;
         let message = "Update Resource with AggregatedStatus successfully.";
@@ -58,6 +68,20 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     }
     ctx.view.settled().note(key, Question::Status, Mark::of((&version, &template_version, &known)));
     Ok(Next::Wait)
+}
+
+/// Writes a binding's status; the answer is the version that has it.
+async fn tell_binding(ctx: &Ctx, key: &BindingKey, seen: &Binding, next: &Binding) -> Result<String, Error> {
+    let path = bindings(key).object(&key.name);
+    let version = &seen.metadata.resource_version;
+    let written = ctx.control.write_status(&path, version, &seen.status, &next.status).await;
+    let (kind, place) = match key.namespace.as_str() {
+        "" => ("ClusterResourceBinding", key.name.clone()),
+        namespace => ("ResourceBinding", format!("{namespace}/{}", key.name)),
+    };
+    let message = format!("Update {kind}({place}) with AggregatedStatus successfully.");
+    tell(ctx, Regarding::from(seen), &message, written.as_ref().err());
+    Ok(written?.metadata.resource_version)
 }
 
 /// Whether a template's status is not what its binding says. Who wrote the binding's may have seen an older state of

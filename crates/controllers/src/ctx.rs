@@ -8,6 +8,7 @@ use api::{Binding, Scope, kinds};
 use decide::{BindingKey, TemplateKey};
 use jiff::Timestamp;
 
+use crate::binding_status::Unfinished;
 use crate::events::{EventKey, Events};
 use crate::gates::Switches;
 pub use crate::members::Members;
@@ -41,6 +42,8 @@ pub struct Ctx {
     pub tally: Tally,
     /// How fast taints evict.
     pub pace: Pace,
+    /// Statuses that are kept back because more is on its way.
+    pub unfinished: Unfinished,
 }
 
 /// One queue per controller.
@@ -161,6 +164,7 @@ impl Ctx {
             metrics: Metrics::default(),
             tally: Tally::default(),
             pace: Pace::default(),
+            unfinished: Unfinished::default(),
         }
     }
 

@@ -52,6 +52,17 @@ impl Status {
         conditions::set(&mut binding.status.conditions, condition, now);
     }
 
+    /// Whether more is to be expected: a cluster of the binding has not answered yet, or what it has is on its way to be
+    /// healthy, or not. What it refused is final.
+    pub fn is_unfinished(&self, binding: &Binding) -> bool {
+        let answered = |name: &str| self.items.iter().find(|item| item.cluster_name == name);
+        let is_settled = |item: &AggregatedStatusItem| match item.applied {
+            true => item.health != Some(Health::Unhealthy),
+            false => !item.applied_message.is_empty(),
+        };
+        !clusters_in_use(&binding.spec).keys().all(|name| answered(name).is_some_and(is_settled))
+    }
+
     /// The template's new status; none if it stays as it is.
     pub fn of_template(&self, template: &Template, now: Timestamp) -> Option<Value> {
         interpret::aggregate(&template.object(), &self.items, now)

@@ -97,6 +97,10 @@ fn blur(value: &mut Value) {
         Value::String(text) => *text = blurred(text),
         Value::Array(items) => items.iter_mut().for_each(blur),
         Value::Object(fields) => {
+            // Whoever made something again and got no answer finds it there, as if it had never been gone.
+            if let Some(reason) = fields.get_mut("reason").filter(|reason| **reason == "ReCreateSuccessful") {
+                *reason = "AppliedSuccessful".into();
+            }
             NOISE_FIELDS.iter().for_each(|noise| drop(fields.remove(*noise)));
             fields.values_mut().for_each(blur);
             fields.retain(|_, value| !is_nothing(value));

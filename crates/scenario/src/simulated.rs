@@ -35,7 +35,7 @@ const EPOCH: &str = "2026-01-01T00:00:00Z";
 /// How often is looked whether everything rests.
 const LOOK: Duration = Duration::from_millis(500);
 /// How long nothing may happen until that is called rest.
-const REST: Duration = Duration::from_secs(3);
+const REST: Duration = Duration::from_secs(7);
 /// The same where failures are retried with growing pauses.
 const REST_WITH_FAILURES: Duration = Duration::from_secs(25);
 /// What does not rest within this time never will.

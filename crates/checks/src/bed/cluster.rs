@@ -53,6 +53,7 @@ pub struct Cluster {
     /// Kubernetes' own controllers.
     pub controllers: Process,
     directory: PathBuf,
+    store_port: u16,
 }
 
 impl Cluster {
@@ -99,6 +100,7 @@ impl Cluster {
                 &log("kube-controller-manager"),
             ),
             directory: directory.to_owned(),
+            store_port: client,
         })
     }
 
@@ -156,6 +158,11 @@ impl Cluster {
         let Ok(mut connection) = Door::open(&self.kubeconfig).connect().await else { return false };
         let answer = connection.raw(http::Method::GET, "/readyz", "").await;
         answer.is_ok_and(|(status, _)| status.is_success())
+    }
+
+    /// Where its store listens.
+    pub(super) fn store_port(&self) -> u16 {
+        self.store_port
     }
 
     /// A small client with the administrator's rights.

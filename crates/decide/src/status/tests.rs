@@ -65,6 +65,21 @@ fn each_work_tells_its_part_sorted_by_cluster() {
 }
 
 #[test]
+fn more_is_to_come_until_each_cluster_has_it_healthy_or_refuses_it() {
+    let check = |works: &[Work], expected: bool| {
+        let binding = binding(&["m1", "m2"]);
+        assert_eq!(status(&binding, works).is_unfinished(&binding), expected, "{works:?}");
+    };
+    check(&[], true);
+    check(&[applied("m1", 1)], true);
+    check(&[applied("m1", 1), work("m2", json!({}))], true);
+    check(&[applied("m1", 1), applied("m2", 0)], true);
+    check(&[applied("m1", 1), applied("m2", 1)], false);
+    check(&[applied("m1", 1), refused("m2")], false);
+    check(&[applied("m1", 1), applied("m2", 1), applied("m3", 0)], false);
+}
+
+#[test]
 fn fully_applied_means_exactly_the_clusters_of_the_binding() {
     let check = |clusters: &[&str], works: &[Work], expected: bool| {
         assert_eq!(status(&binding(clusters), works).fully_applied, expected);

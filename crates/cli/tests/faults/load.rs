@@ -1,0 +1,87 @@
+//! What goes on all the time, whatever fails: ConfigMaps are made and changed, also such that must not arrive, and the
+//! policy of those that must not move is edited.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use checks::client::Door;
+use http::Method;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::objects::{CONFIG_MAPS, POLICIES, config_map, policy, write};
+
+/// One in so many is made for a policy that is suspended.
+const HELD: usize = 10;
+/// How many others are made before one is changed.
+const CHANGED_LATER: usize = 20;
+/// Policies are edited once in so many.
+const POLICY_EDITED: usize = 25;
+
+/// Somebody who writes without end.
+pub struct Load {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<Made>,
+}
+
+/// What was made.
+#[derive(Default)]
+pub struct Made {
+    /// ConfigMaps that have to arrive, and how often each was changed.
+    pub acts: BTreeMap<String, usize>,
+    /// How many must not arrive.
+    pub held: usize,
+    /// How often a policy was edited that is lazy.
+    pub edits: usize,
+}
+
+impl Load {
+    /// Begins; between two writes it pauses for so long.
+    pub fn start(door: Door, pause: Duration) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(async move {
+            let mut made = Made::default();
+            let mut number = 0;
+            while !*stopped.borrow() {
+                step(&door, number, &mut made).await;
+                number += 1;
+                tokio::time::sleep(pause).await;
+            }
+            made
+        });
+        Self { stop, task }
+    }
+
+    /// Ends, and tells what was made.
+    pub async fn end(self) -> Made {
+        self.stop.send_replace(true);
+        self.task.await.expect("everything was taken in the end")
+    }
+}
+
+async fn step(door: &Door, number: usize, made: &mut Made) {
+    if number.is_multiple_of(HELD) {
+        write(door, Method::POST, CONFIG_MAPS, &config_map(&format!("held-{number}"), "held")).await;
+        made.held += 1;
+    } else {
+        let name = format!("acts-{number}");
+        write(door, Method::POST, CONFIG_MAPS, &config_map(&name, "acts")).await;
+        made.acts.insert(name, 0);
+    }
+    if let Some(earlier) = number.checked_sub(CHANGED_LATER)
+        && let Some(changes) = made.acts.get_mut(&format!("acts-{earlier}"))
+    {
+        *changes += 1;
+        let patch = json!({ "data": { "key": changes.to_string() } });
+        write(door, Method::PATCH, &format!("{CONFIG_MAPS}/acts-{earlier}"), &patch).await;
+    }
+    if number.is_multiple_of(POLICY_EDITED) {
+        made.edits += 1;
+        let clusters: &[&str] =
+            if made.edits.is_multiple_of(2) { &["member1"] } else { &["member1", "member2"] };
+        let lazy: Value = policy("lazy", clusters, json!({}))["spec"]["placement"].clone();
+        let patch = json!({ "spec": { "placement": lazy } });
+        write(door, Method::PATCH, &format!("{POLICIES}/lazy"), &patch).await;
+    }
+}
