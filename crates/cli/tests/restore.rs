@@ -1,12 +1,13 @@
-//! A control plane on real Kubernetes whose etcd is restored from a copy, and one whose kinds were installed by an older
-//! version. Controllers that went on running meanwhile compare and write only what differs. Skipped where nobody built
-//! Kubernetes.
+//! A control plane that is restored from a copy: of the directory of `longshore up`, and of etcd under real Kubernetes,
+//! where kinds may also have been installed by an older version. Controllers compare and write only what differs.
+//! Skipped where nobody built Kubernetes, as far as that is needed.
 
 use std::path::Path;
 use std::time::Duration;
 
 use checks::bed::{Bed, Plane, Programs, until};
 use checks::client::Door;
+use checks::process::Longshore;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -23,11 +24,7 @@ async fn a_restored_store_and_older_kinds() {
     let Some(programs) = Programs::find() else { return };
     let bed = Bed::start(&programs, 1).await.expect("the bed starts");
     let mut plane = Plane::start(bed, Path::new(BINARY), 1, &[]).await.expect("Longshore starts on it");
-    let policy = json!({
-        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "metadata": { "name": "all" },
-        "spec": { "resourceSelectors": [{ "apiVersion": "v1", "kind": "ConfigMap" }] },
-    });
-    write(&plane, Method::POST, POLICIES, &policy).await;
+    write(&plane, Method::POST, POLICIES, &policy()).await;
     write(&plane, Method::POST, CONFIG_MAPS, &config_map("kept", "old")).await;
     write(&plane, Method::POST, CONFIG_MAPS, &config_map("edited", "old")).await;
     arrives(&plane, "kept", "old").await;
@@ -49,6 +46,68 @@ async fn a_restored_store_and_older_kinds() {
     restored(&plane).await;
     older_kinds_are_brought_up_to_date(&mut plane).await;
     plane.bed.shut_down().await;
+}
+
+/// Stopped, copied, gone on with, and put back: members are as they were, too, and go on from there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_the_directory_is_a_backup() {
+    let home = tempfile::tempdir().expect("there is room");
+    let (data, copy) = (home.path().join("data"), home.path().join("copy"));
+    let start = || {
+        let directory = data.to_str().expect("a readable path");
+        Longshore::start(Path::new(BINARY), &["--port=0", "--members=1", "--data-dir", directory])
+            .expect("it starts")
+    };
+    let mut running = start();
+    let (control, member) = doors(&running);
+    request(&control, Method::POST, POLICIES, &policy()).await;
+    request(&control, Method::POST, CONFIG_MAPS, &config_map("kept", "old")).await;
+    request(&control, Method::POST, CONFIG_MAPS, &config_map("edited", "old")).await;
+    is(&member, "kept", "old").await.expect("it arrives");
+    is(&member, "edited", "old").await.expect("it arrives");
+    let before = (get(&control, "kept").await, get(&member, "kept").await);
+    assert_eq!(running.stop(), Some(0));
+    copy_all(&data, &copy);
+
+    let mut running = start();
+    let (control, member) = doors(&running);
+    let edit = json!({ "data": { "key": "new" } });
+    request(&control, Method::PATCH, &format!("{CONFIG_MAPS}/edited"), &edit).await;
+    request(&control, Method::POST, CONFIG_MAPS, &config_map("later", "new")).await;
+    is(&member, "edited", "new").await.expect("it arrives");
+    is(&member, "later", "new").await.expect("it arrives");
+    assert_eq!(running.stop(), Some(0));
+    std::fs::remove_dir_all(&data).expect("it can be removed");
+    copy_all(&copy, &data);
+
+    let running = start();
+    let (control, member) = doors(&running);
+    assert_eq!(get(&control, "edited").await["data"]["key"], "old");
+    assert_eq!(get(&member, "edited").await["data"]["key"], "old");
+    assert_eq!(get(&control, "later").await["code"], 404);
+    request(&control, Method::PATCH, &format!("{CONFIG_MAPS}/edited"), &edit).await;
+    is(&member, "edited", "new").await.expect("it arrives");
+    assert_eq!((get(&control, "kept").await, get(&member, "kept").await), before, "nobody wrote to it");
+}
+
+fn doors(running: &Longshore) -> (Door, Door) {
+    let kubeconfig = &running.kubeconfig;
+    (Door::open(kubeconfig), Door::of_context(kubeconfig, "member1"))
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    let done = std::process::Command::new("cp").arg("-r").arg(from).arg(to).status();
+    assert!(done.expect("cp is there").success(), "{} to {}", from.display(), to.display());
+}
+
+async fn request(door: &Door, method: Method, path: &str, body: &Value) {
+    let (status, answer) = door.request(method, path, body.to_string()).await;
+    assert!(status.is_success(), "{answer}");
+}
+
+async fn is(member: &Door, name: &str, value: &str) -> anyhow::Result<()> {
+    let what = format!("that {name} is {value} in the member");
+    until(&what, PATIENCE, async || get(member, name).await["data"]["key"] == value).await
 }
 
 /// The API server is there again; a replica that could not renew its lease meanwhile is started again.
@@ -96,6 +155,13 @@ async fn older_kinds_are_brought_up_to_date(plane: &mut Plane) {
     arrives(plane, "last", "new").await;
 }
 
+fn policy() -> Value {
+    json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "metadata": { "name": "all" },
+        "spec": { "resourceSelectors": [{ "apiVersion": "v1", "kind": "ConfigMap" }] },
+    })
+}
+
 fn config_map(name: &str, value: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "key": value } })
 }
@@ -117,11 +183,8 @@ async fn get(door: &Door, name: &str) -> Value {
 }
 
 async fn arrives(plane: &Plane, name: &str, value: &str) {
-    let door = plane.bed.members[0].door();
-    let what = format!("that {name} is {value} in the member");
-    until(&what, PATIENCE, async || get(&door, name).await["data"]["key"] == value)
-        .await
-        .unwrap_or_else(|error| panic!("{error}: {}", plane.last_words()));
+    let there = is(&plane.bed.members[0].door(), name, value).await;
+    there.unwrap_or_else(|error| panic!("{error}: {}", plane.last_words()));
 }
 
 /// Waits until the Work of an object says that the member has it.
