@@ -49,6 +49,8 @@ impl Plane {
             .position(same)
             .unwrap_or_else(|| self.joined.iter().position(Option::is_none).unwrap_or(self.joined.len()));
         self.join(number, wanted).await?;
+        // Whoever joins a cluster waits until it can be used.
+        self.until_known("that who joined is ready", std::slice::from_ref(wanted)).await?;
         Ok(self.bed.members[number].kubeconfig.clone())
     }
 
@@ -112,11 +114,16 @@ impl Plane {
 
     /// Waits until every member is ready, and known to be as it was described.
     pub async fn until_ready(&self) -> Result<()> {
+        let joined: Vec<Cluster> = self.joined.iter().flatten().cloned().collect();
+        self.until_known("that every member is ready", &joined).await
+    }
+
+    async fn until_known(&self, what: &str, wanted: &[Cluster]) -> Result<()> {
         let door = self.bed.control.door();
-        until("that every member is ready", PATIENCE, async || {
+        until(what, PATIENCE, async || {
             let Ok(mut connection) = door.connect().await else { return false };
             let answer = connection.json(Method::GET, CLUSTERS, "").await;
-            answer.is_ok_and(|(_, list)| self.joined.iter().flatten().all(|one| is_ready(&list, one)))
+            answer.is_ok_and(|(_, list)| wanted.iter().all(|one| is_ready(&list, one)))
         })
         .await
         .with_context(|| self.last_words())
