@@ -1,9 +1,10 @@
 //! How many threads one user keeps busy: half of them at most, as soon as somebody else is around. Whoever waits for a
 //! disk or for somebody outside keeps none, so this bounds what is computed at once and not what is asked at once.
-//! Those who have not proved who they are share one half.
+//! Those who have not proved who they are share one half, always.
 
 use std::collections::HashMap;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::Turns;
-use crate::auth::Identity;
+use crate::auth::{ANONYMOUS, Identity};
 
 /// Somebody who asked so recently may ask again.
 const AROUND: Duration = Duration::from_secs(10);
@@ -25,7 +26,7 @@ const STRANGERS: &str = "";
 /// Who asks, and whether that is more than one.
 #[derive(Default)]
 pub(super) struct Company {
-    latest: Box<str>,
+    latest: Option<Box<str>>,
     /// When somebody else than the one before asked.
     changed: Option<Instant>,
     /// So many threads may be busy with a user at a time, while somebody holds the permits.
@@ -35,9 +36,9 @@ pub(super) struct Company {
 impl Company {
     /// Notes that this user asks.
     pub fn note(&mut self, user: &str) {
-        if *self.latest != *user {
-            self.changed = (!self.latest.is_empty()).then(Instant::now);
-            self.latest = user.into();
+        if self.latest.as_deref() != Some(user) {
+            self.changed = self.latest.is_some().then(Instant::now);
+            self.latest = Some(user.into());
         }
     }
 
@@ -66,28 +67,37 @@ pub(crate) struct Payer {
     turns: Turns,
     /// None for those who are not counted.
     threads: Arc<ArcSwapOption<Semaphore>>,
+    /// Whether they have proved who they are.
+    is_known: Arc<AtomicBool>,
 }
 
 impl Payer {
     pub(super) fn new(turns: Turns, threads: Arc<Semaphore>) -> Self {
-        Self { turns, threads: Arc::new(ArcSwapOption::from(Some(threads))) }
+        let is_known = Arc::new(AtomicBool::new(true));
+        Self { turns, threads: Arc::new(ArcSwapOption::from(Some(threads))), is_known }
     }
 
     /// Somebody who has proved nothing yet.
     pub fn stranger(turns: &Turns) -> Self {
-        Self::new(turns.clone(), turns.with(|state| state.company.threads_of(STRANGERS)))
+        let payer = Self::new(turns.clone(), turns.with(|state| state.company.threads_of(STRANGERS)));
+        payer.is_known.store(false, Ordering::Relaxed);
+        payer
     }
 
     /// From now on it is this user, or somebody who could not prove to be one.
     pub fn becomes(&self, identity: Option<&Identity>) {
-        let threads = match identity {
-            Some(identity) if identity.is_internal || identity.is_administrator() => None,
-            identity => {
-                let user = identity.map_or(STRANGERS, |identity| &identity.user);
-                Some(self.turns.with(|state| state.company.threads_of(user)))
+        let known = identity.filter(|identity| identity.user != ANONYMOUS);
+        let is_counted = known.is_none_or(|identity| !(identity.is_internal || identity.is_administrator()));
+        let threads = self.turns.with(|state| {
+            // Whoever asks whether the server is well is no company.
+            if let Some(identity) = known {
+                state.company.note(&identity.user);
             }
-        };
+            let user = known.map_or(STRANGERS, |identity| &identity.user);
+            is_counted.then(|| state.company.threads_of(user))
+        });
         self.threads.store(threads);
+        self.is_known.store(known.is_some(), Ordering::Relaxed);
     }
 
     /// The same work, which goes on whenever its user has a thread to spare. Work inside of such work must not pay
@@ -107,11 +117,12 @@ pub(crate) struct Shared<Work> {
 type Waiting = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
 impl<Work: Future> Shared<Work> {
-    /// A thread to go on with; none is counted for who is alone.
+    /// A thread to go on with; none is counted for a user who is alone.
     fn thread(&mut self, context: &mut Context<'_>) -> Poll<Option<OwnedSemaphorePermit>> {
         if self.waiting.is_none() {
             let Some(threads) = self.payer.threads.load_full() else { return Poll::Ready(None) };
-            if !self.payer.turns.with(|state| state.company.is_around()) {
+            let is_known = self.payer.is_known.load(Ordering::Relaxed);
+            if is_known && !self.payer.turns.with(|state| state.company.is_around()) {
                 return Poll::Ready(None);
             }
             if let Ok(thread) = threads.clone().try_acquire_owned() {

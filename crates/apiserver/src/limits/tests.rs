@@ -150,9 +150,6 @@ async fn what_waits_keeps_no_thread() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_is_paid_by_who_asks() {
     let turns = turns(100, 100);
-    for name in ["light", "heavy"] {
-        drop(turns.enter(&user(name)).expect("room"));
-    }
     let payer = Payer::stranger(&turns);
     let check = |may_go_on: bool, what: &str| {
         let mut work = Box::pin(payer.pays_for(async {}));
@@ -165,11 +162,16 @@ async fn a_connection_is_paid_by_who_asks() {
     payer.becomes(Some(&user("heavy")));
     check(true, "heavy is not");
     let heavy = of("heavy").expect("free");
-    check(false, "heavy is busy as well");
+    check(true, "heavy is busy as well, and alone");
+    payer.becomes(Some(&user("light")));
+    payer.becomes(Some(&user("heavy")));
+    check(false, "heavy is busy as well, and not alone");
     payer.becomes(Some(&Identity::named("root", [crate::auth::ADMINISTRATORS])));
     check(true, "administrators do not wait");
     payer.becomes(None);
     check(false, "a stranger again");
+    payer.becomes(Some(&Identity::anonymous()));
+    check(false, "as strange as any");
     drop((strangers, heavy));
     check(true, "nobody is busy");
     assert!(turns.with(|state| state.users.is_empty()));
