@@ -10,6 +10,7 @@ use store::{Range, Store};
 use crate::admission::Operation;
 use crate::engine::Engine;
 use crate::error::ApiError;
+use crate::expressions::Rights;
 use crate::gotext::quoted;
 use crate::stored;
 use crate::verbs::Call;
@@ -124,6 +125,7 @@ impl Engine {
             object: if is_delete { &Value::Null } else { object },
             old: asking.old.unwrap_or(&Value::Null),
             request: &review::request(asking, object),
+            rights: Rights::new(self, asking, object),
         };
         match hook.conditions.hold(&write) {
             Ok(holds) => Ok(holds),
