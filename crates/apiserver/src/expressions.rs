@@ -9,9 +9,13 @@ use crate::validate;
 
 mod admission;
 mod declared;
+mod rights;
+mod shaped;
 
 pub(crate) use admission::{Scope, environment as admission_environment};
 pub(crate) use declared::{Declared, declared};
+pub(crate) use rights::Rights;
+pub(crate) use shaped::shaped;
 
 /// What one expression may cost when it is evaluated.
 pub(crate) const COST_OF_ONE_MAX: u64 = 1_000_000;

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::access::{AGGREGATED, Rbac};
 use crate::engine::{Engine, text};
-use crate::policies::Policies;
+use crate::policies::{self, Policies};
 use crate::registry::Resource;
 use crate::stored::{self, Outline};
 use crate::verbs::definitions;
@@ -47,6 +47,8 @@ pub(crate) enum Chore {
     Ownership(Place),
     /// The cluster roles: some may gather the rules of one that changed.
     Roles,
+    /// A policy: its status tells whether its expressions can make sense.
+    Policy(String),
 }
 
 /// The notes.
@@ -172,6 +174,7 @@ impl Engine {
         match &*resource.table {
             "/namespaces" => self.housekeeping.enqueue(Chore::Namespace(name.to_owned())),
             AGGREGATED => self.housekeeping.enqueue(Chore::Roles),
+            policies::POLICIES => self.housekeeping.enqueue(Chore::Policy(name.to_owned())),
             definitions::TABLE => {
                 let ending = new.is_some_and(|new| !new["metadata"]["deletionTimestamp"].is_null());
                 self.housekeeping.note_ending(name, ending);
@@ -205,6 +208,7 @@ impl Engine {
         match &*resource.table {
             "/namespaces" => self.housekeeping.enqueue(Chore::Namespace(entry.key.to_string())),
             AGGREGATED => self.housekeeping.enqueue(Chore::Roles),
+            policies::POLICIES => self.housekeeping.enqueue(Chore::Policy(entry.key.to_string())),
             definitions::TABLE => {
                 let ending = stored::outline(&entry.value).metadata.deletion_timestamp.is_some();
                 self.housekeeping.note_ending(&entry.key, ending);
@@ -261,6 +265,7 @@ impl Engine {
             Chore::Definition(name) => self.tend_definition(name).await,
             Chore::Ownership(place) => self.tend_ownership(place).await,
             Chore::Roles => self.aggregate_roles().await.map(drop),
+            Chore::Policy(name) => self.tend_policy(name).await,
         };
         match result {
             Ok(()) => true,

@@ -10,6 +10,10 @@ use tokio::sync::oneshot;
 use crate::auth::Identity;
 use crate::error::ApiError;
 
+mod share;
+pub(crate) use share::Payer;
+use share::{Company, Shared};
+
 /// How much is taken in at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -55,6 +59,7 @@ struct State {
     users: HashMap<Box<str>, User>,
     /// Users with somebody in their queue, whose turn is next first.
     round: VecDeque<Box<str>>,
+    company: Company,
 }
 
 #[derive(Default)]
@@ -76,6 +81,7 @@ pub(crate) struct Place {
     turns: Turns,
     user: Box<str>,
     running: Option<Running>,
+    payer: Payer,
 }
 
 /// One of the requests that are worked on at once. Dropped, it makes room for the next, also when it was handed to
@@ -101,19 +107,27 @@ impl Turns {
 
     /// Lets a request come in, unless its user has too many already. Nobody to count for those who never queue.
     pub fn enter(&self, identity: &Identity) -> Result<Option<Place>, ApiError> {
-        if identity.is_internal || identity.is_administrator() {
+        if identity.is_internal {
             return Ok(None);
         }
         let user: Box<str> = identity.user.as_str().into();
-        let is_let_in = self.with(|state| {
-            let present = &mut state.users.entry(user.clone()).or_default().present;
-            let fits = *present < self.limits.of_one_user;
-            *present += usize::from(fits);
-            fits
+        if identity.is_administrator() {
+            self.with(|state| state.company.note(&user));
+            return Ok(None);
+        }
+        let threads = self.with(|state| {
+            state.company.note(&user);
+            let own = state.users.entry(user.clone()).or_default();
+            let fits = own.present < self.limits.of_one_user;
+            own.present += usize::from(fits);
+            fits.then(|| state.company.threads_of(&user))
         });
-        match is_let_in {
-            true => Ok(Some(Place { turns: self.clone(), user, running: None })),
-            false => Err(ApiError::too_many_requests(BUSY, 1)),
+        match threads {
+            Some(threads) => {
+                let payer = Payer::new(self.clone(), threads);
+                Ok(Some(Place { turns: self.clone(), user, running: None, payer }))
+            }
+            None => Err(ApiError::too_many_requests(BUSY, 1)),
         }
     }
 
@@ -163,6 +177,11 @@ impl Place {
             },
         };
         Ok(())
+    }
+
+    /// The work of a request, which goes on whenever its user has a thread to spare.
+    pub fn share<Work: Future>(&self, work: Work) -> Shared<Work> {
+        self.payer.pays_for(work)
     }
 }
 

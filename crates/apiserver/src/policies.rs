@@ -11,6 +11,7 @@ use crate::admission::Operation;
 use crate::aside::aside;
 use crate::engine::Engine;
 use crate::error::ApiError;
+use crate::expressions::Rights;
 use crate::stored;
 use crate::webhooks::{Asking, request};
 
@@ -18,12 +19,14 @@ mod binding;
 mod evaluate;
 mod params;
 mod policy;
+mod typed;
 
 use binding::{Action, Binding};
 use evaluate::Finding;
 use policy::Policy;
 
-const POLICIES: &str = "admissionregistration.k8s.io/validatingadmissionpolicies";
+/// Where policies are.
+pub(crate) const POLICIES: &str = "admissionregistration.k8s.io/validatingadmissionpolicies";
 const BINDINGS: &str = "admissionregistration.k8s.io/validatingadmissionpolicybindings";
 
 /// Where failures go that are only to be written down.
@@ -135,14 +138,14 @@ impl Engine {
         let is_delete = asking.operation == Operation::Delete;
         let mut denied = None;
         for params in &params {
-            let scene = evaluate::Scene::new(
-                policy,
-                if is_delete { &Value::Null } else { object },
-                asking.old.unwrap_or(&Value::Null),
-                &request,
-                &namespace,
-                params,
-            );
+            let variables = [
+                ("object", if is_delete { &Value::Null } else { object }),
+                ("oldObject", asking.old.unwrap_or(&Value::Null)),
+                ("request", &request),
+                ("namespaceObject", &namespace),
+                ("params", params),
+            ];
+            let scene = evaluate::Scene::new(policy, variables, Rights::new(self, asking, object));
             let findings = scene.findings();
             for finding in findings.failed {
                 let denial = act(policy, binding, asking, &finding, warnings);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -19,6 +19,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::audit::Peer;
 use crate::auth::Proof;
+use crate::limits::Payer;
 use crate::server::ApiServer;
 
 mod certificates;
@@ -26,8 +27,11 @@ mod stall;
 use certificates::AskForCertificate;
 use stall::Impatient;
 
-/// How long a client may take to shake hands or to send the head of a request.
+/// How long a client may take to shake hands.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a client of HTTP/1.1 may take until the head of its next request is there, as long as kube-apiserver lets a
+/// connection rest: one that rests between requests cannot be told from one that is slow.
+const REST: Duration = Duration::from_secs(90);
 /// How long requests under way may take when the server shuts down.
 const DRAIN: Duration = Duration::from_secs(5);
 /// How long a client may leave what is sent to it unread.
@@ -63,6 +67,7 @@ pub struct Frontend {
     acceptor: TlsAcceptor,
     verifier: Arc<dyn ClientCertVerifier>,
     patience: Duration,
+    rest: Duration,
 }
 
 impl Frontend {
@@ -78,12 +83,13 @@ impl Frontend {
             .with_client_cert_verifier(Arc::new(AskForCertificate::new(&provider)))
             .with_single_cert(credentials.chain, credentials.key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), verifier, patience: PATIENCE })
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), verifier, patience: PATIENCE, rest: REST })
     }
 
-    /// The same, with another idea of how long a client may take to shake hands or to send the head of a request.
-    pub fn patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    /// The same, with another idea of how long a client may take to shake hands, and until the head of its next request
+    /// is there.
+    pub fn patience(self, patience: Duration, rest: Duration) -> Self {
+        Self { patience, rest, ..self }
     }
 
     /// Serves until `stop` resolves, then lets requests under way finish.
@@ -101,7 +107,9 @@ impl Frontend {
                         let (front, server, graceful) = (front.clone(), server.clone(), graceful.clone());
                         tokio::spawn(async move {
                             let _place = place;
-                            front.connection(stream, Peer(peer.ip()), server, &graceful).await;
+                            let payer = server.payer();
+                            let connection = front.connection(stream, Peer(peer.ip()), server, &graceful, &payer);
+                            payer.pays_for(connection).await;
                         });
                     }
                     Err(error) => {
@@ -124,21 +132,24 @@ impl Frontend {
         peer: Peer,
         server: ApiServer,
         graceful: &GracefulShutdown,
+        payer: &Payer,
     ) {
         // Failing to set it costs latency only.
         let _ = stream.set_nodelay(true);
         let handshake = tokio::time::timeout(self.patience, self.acceptor.accept(stream));
         let Ok(Ok(stream)) = handshake.await else { return };
         let proof = stream.get_ref().1.peer_certificates().map(|chain| self.proof(chain));
+        let asking = payer.clone();
         let service = tower::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(peer);
+            request.extensions_mut().insert(asking.clone());
             if let Some(proof) = &proof {
                 request.extensions_mut().insert(proof.clone());
             }
             let mut server = server.clone();
             tower::Service::call(&mut server, request)
         });
-        let builder = connection_builder(self.patience);
+        let builder = connection_builder(self.rest, payer.clone());
         let stream = TokioIo::new(Impatient::new(stream, UNREAD));
         let connection = builder.serve_connection_with_upgrades(stream, TowerToHyperService::new(service));
         if let Err(error) = graceful.watch(connection.into_owned()).await {
@@ -169,9 +180,22 @@ async fn accept(
     Ok((stream, peer, place))
 }
 
-fn connection_builder(patience: Duration) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience);
+/// Runs the requests of an HTTP/2 connection side by side, each paid for as the connection is.
+#[derive(Clone)]
+struct Streams(Payer);
+
+impl<Work> hyper::rt::Executor<Work> for Streams
+where
+    Work: Future<Output: Send> + Send + 'static,
+{
+    fn execute(&self, work: Work) {
+        tokio::spawn(self.0.pays_for(work));
+    }
+}
+
+fn connection_builder(rest: Duration, payer: Payer) -> Builder<Streams> {
+    let mut builder = Builder::new(Streams(payer));
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(rest);
     builder
         .http2()
         .timer(TokioTimer::new())

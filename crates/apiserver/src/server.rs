@@ -23,7 +23,7 @@ use crate::compaction::{HISTORY_BYTES_MAX, HISTORY_KEPT};
 use crate::content::{self, Accepted, BODY_BYTES_MAX};
 use crate::engine::{Config, Engine};
 use crate::error::ApiError;
-use crate::limits::Place;
+use crate::limits::{Payer, Place};
 use crate::request::{Query, Target};
 use crate::security::Security;
 use crate::verbs::{self, Call, Sent};
@@ -94,6 +94,11 @@ impl ApiServer {
         self.engine.metrics.add(Box::new(source));
     }
 
+    /// Whose threads a new connection keeps busy.
+    pub(crate) fn payer(&self) -> Payer {
+        Payer::stranger(&self.engine.turns)
+    }
+
     /// The server for a client inside this process, who is this identity.
     pub fn trusting(&self, identity: Identity) -> InProcess {
         InProcess { server: self.clone(), identity }
@@ -122,7 +127,11 @@ impl ApiServer {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
     {
-        let identity = match self.engine.authenticate(&parts) {
+        let authenticated = self.engine.authenticate(&parts);
+        if let Some(payer) = parts.extensions.get::<Payer>() {
+            payer.becomes(authenticated.as_ref().ok());
+        }
+        let identity = match authenticated {
             Ok(identity) => identity,
             Err(error) => return verbs::error_response(&error),
         };
@@ -211,6 +220,7 @@ impl ApiServer {
         if let Some(place) = &mut place {
             place.turn().await?;
         }
+        // What is read is paid for with the connection that it is read over.
         if sent.method == Method::GET {
             let response = self.engine.perform(&sent, call).await?;
             return Ok(response.map(|body| body.holding(watch)));
@@ -218,8 +228,11 @@ impl ApiServer {
         // What was begun is finished, even if the client hangs up: others follow what is written.
         let engine = self.engine.clone();
         let performed = tokio::spawn(async move {
-            let _place = place;
-            engine.perform(&sent, call).await
+            let work = engine.perform(&sent, call);
+            match &place {
+                Some(place) => place.share(work).await,
+                None => work.await,
+            }
         });
         performed.await.unwrap_or_else(|_| Err(ApiError::internal(UNHANDLED)))
     }

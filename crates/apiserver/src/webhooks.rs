@@ -1,6 +1,7 @@
 //! Others who have a say in writes: the webhooks of ValidatingWebhookConfigurations and
 //! MutatingWebhookConfigurations. Where there are none, asking them costs a look at an empty list.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
@@ -10,6 +11,7 @@ use store::{Range, Store};
 use crate::admission::Operation;
 use crate::engine::Engine;
 use crate::error::ApiError;
+use crate::expressions::Rights;
 use crate::gotext::quoted;
 use crate::stored;
 use crate::verbs::Call;
@@ -75,23 +77,46 @@ impl Webhooks {
 }
 
 impl Engine {
-    /// Lets every webhook that wants to change the object do so, one after the other.
+    /// Lets every webhook that wants to change the object do so, one after the other. Those who want to be asked again
+    /// are, once, where somebody after them changed what they had seen.
     pub async fn mutate(&self, asking: &Asking<'_>, object: &mut Value) -> Result<Vec<String>, ApiError> {
         let hooks = self.webhooks.mutating.load_full();
         let mut warnings = Vec::new();
-        for hook in hooks.iter() {
-            if !self.is_asked(hook, asking, object)? {
-                continue;
+        // Who wants to know of changes and has not been told of one, and who has to be asked again.
+        let (mut content, mut again) = (Vec::new(), BTreeSet::new());
+        for is_first in [true, false] {
+            for (number, hook) in hooks.iter().enumerate() {
+                if (!is_first && !again.contains(&number)) || !self.is_asked(hook, asking, object)? {
+                    continue;
+                }
+                let answer = self.ask(hook, asking, object).await?;
+                warnings.extend(answer.warnings);
+                if self.take_patch(hook, asking, answer.patch, object)? {
+                    again.extend(content.drain(..));
+                }
+                if hook.is_asked_again {
+                    content.push(number);
+                }
             }
-            let answer = self.ask(hook, asking, object).await?;
-            if let Some(patch) = answer.patch.filter(|_| asking.operation != Operation::Delete) {
-                *object = crate::patch::json_patch(object, &patch).map_err(|error| {
-                    ApiError::internal(format!("apply the patch of webhook {}: {error}", quoted(&hook.name)))
-                })?;
-            }
-            warnings.extend(answer.warnings);
         }
         Ok(warnings)
+    }
+
+    /// Applies what a webhook wants changed; answers whether that changes something.
+    fn take_patch(
+        &self,
+        hook: &Hook,
+        asking: &Asking<'_>,
+        patch: Option<Value>,
+        object: &mut Value,
+    ) -> Result<bool, ApiError> {
+        let Some(patch) = patch.filter(|_| asking.operation != Operation::Delete) else { return Ok(false) };
+        let patched = crate::patch::json_patch(object, &patch).map_err(|error| {
+            ApiError::internal(format!("apply the patch of webhook {}: {error}", quoted(&hook.name)))
+        })?;
+        let is_changed = patched != *object;
+        *object = patched;
+        Ok(is_changed)
     }
 
     /// Asks the policies, then every webhook that wants to see the object, all at once; the first refusal in order
@@ -124,6 +149,7 @@ impl Engine {
             object: if is_delete { &Value::Null } else { object },
             old: asking.old.unwrap_or(&Value::Null),
             request: &review::request(asking, object),
+            rights: Rights::new(self, asking, object),
         };
         match hook.conditions.hold(&write) {
             Ok(holds) => Ok(holds),

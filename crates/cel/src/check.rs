@@ -121,7 +121,22 @@ impl<'e> Checker<'e> {
         Known::computed(Type::Type, 1)
     }
 
+    /// A variable whose name has a dot in it.
+    fn dotted(&mut self, operand: &Expr, field: &str, access: Access) -> Option<Known> {
+        let Node::Ident(space) = &operand.node else { return None };
+        if access != Access::Value || self.scope.iter().any(|(known, _)| known == space) {
+            return None;
+        }
+        let name = format!("{space}.{field}");
+        let kind = self.environment.variables.get(&name)?.clone();
+        self.used.insert(name);
+        Some(Known::declared(kind, 1))
+    }
+
     fn select(&mut self, operand: &Expr, field: &str, access: Access, at: usize) -> Known {
+        if let Some(known) = self.dotted(operand, field, access) {
+            return known;
+        }
         let operand = self.check(operand);
         let (inner, optional) = match &operand.kind {
             Type::Optional(inner) => (Type::clone(inner), true),

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use crate::ast::{Access, Expr, Literal, Node};
 use crate::budget::{Budget, Failure};
+use crate::functions::access::{CHECK_COST, Decision, Question};
 use crate::functions::{self, Hooks};
 use crate::signatures;
 use crate::value::{Key, List, Map, Text, Value};
@@ -24,6 +25,18 @@ pub trait Activation<'a> {
     fn member(&self, variable: &str, field: &str, budget: &Budget) -> Option<Result<Value<'a>, Failure>> {
         let _ = (variable, field, budget);
         None
+    }
+
+    /// A variable whose name has a dot in it.
+    fn dotted(&self, variable: &str, field: &str) -> Option<Value<'a>> {
+        let _ = (variable, field);
+        None
+    }
+
+    /// Whether somebody may do something. Nobody may where nobody decides.
+    fn decide(&self, question: &Question, verb: &str) -> Decision {
+        let _ = (question, verb);
+        Decision::default()
     }
 }
 
@@ -57,7 +70,13 @@ impl<'a> Machine<'a, '_> {
                 for arg in args {
                     values.push(self.evaluate(arg)?);
                 }
-                functions::call(function, &values, self.budget, self.hooks)
+                match (function.as_str(), &values[..]) {
+                    ("check", [Value::Question(question), Value::String(verb)]) if question.is_complete() => {
+                        self.budget.charge(CHECK_COST)?;
+                        Ok(Value::Decision(Rc::new(self.activation.decide(question, verb))))
+                    }
+                    _ => functions::call(function, &values, self.budget, self.hooks),
+                }
             }
             Node::And(terms) => self.logical(terms, false),
             Node::Or(terms) => self.logical(terms, true),
@@ -92,10 +111,15 @@ impl<'a> Machine<'a, '_> {
         if access == Access::Value
             && let Node::Ident(name) = &operand.node
             && self.local(name).is_none()
-            && let Some(made) = self.activation.member(name, field, self.budget)
         {
-            self.budget.charge(2)?;
-            return made;
+            if let Some(made) = self.activation.member(name, field, self.budget) {
+                self.budget.charge(2)?;
+                return made;
+            }
+            if let Some(value) = self.activation.dotted(name, field) {
+                self.budget.charge(1)?;
+                return Ok(value);
+            }
         }
         let operand = self.evaluate(operand)?;
         if access != Access::Presence {

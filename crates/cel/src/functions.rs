@@ -8,6 +8,7 @@ use regex::Regex;
 use crate::budget::{Budget, Failure, tenth};
 use crate::value::{Key, Value};
 
+pub(crate) mod access;
 mod arithmetic;
 mod convert;
 mod format;
@@ -75,6 +76,8 @@ fn library<'a>(name: &str, args: &[Value<'a>], context: Context<'_>) -> Result<V
         Some(Value::String(text)) => strings::call(name, text, &args[1..], context)?,
         Some(Value::Optional(inner)) => optional::call(name, inner.as_deref(), &args[1..], context.budget)?,
         Some(Value::Timestamp(_) | Value::Duration(_)) => time::call(name, args, context.budget)?,
+        Some(Value::Question(question)) => access::ask(name, question, &args[1..], context)?,
+        Some(Value::Decision(decision)) => access::told(name, decision, &args[1..], context)?,
         _ => None,
     };
     if let Some(value) = by_target {
@@ -99,6 +102,8 @@ fn equal(args: &[Value<'_>], budget: &Budget) -> Result<bool, Failure> {
             | Value::Format(_)
             | Value::Url(_)
             | Value::Semver(_)
+            | Value::Question(_)
+            | Value::Decision(_)
     );
     budget.charge(if is_opaque { 1 } else { tenth(one.size().min(two.size())) })?;
     one.equals(two, budget)

@@ -22,6 +22,7 @@ pub use budget::{Budget, Failure};
 pub use check::Environment;
 pub use evaluate::Activation;
 pub use functions::Hooks;
+pub use functions::access::{Decision, Question, Resource, Target};
 pub use issue::Issues;
 pub use parse::RESERVED;
 pub use types::{Field, Object, Type, UNBOUNDED};

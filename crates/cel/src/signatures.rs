@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use crate::functions::access;
 use crate::types::{Type, UNBOUNDED};
 
 /// One way to call a function.
@@ -16,7 +17,7 @@ pub(crate) struct Signature {
 }
 
 /// Types that have names in expressions.
-const TYPE_NAMES: [&str; 19] = [
+const TYPE_NAMES: [&str; 24] = [
     "bool",
     "int",
     "uint",
@@ -36,6 +37,11 @@ const TYPE_NAMES: [&str; 19] = [
     "kubernetes.Quantity",
     "kubernetes.Semver",
     "kubernetes.NamedFormat",
+    access::AUTHORIZER,
+    access::PATH_CHECK,
+    access::GROUP_CHECK,
+    access::RESOURCE_CHECK,
+    access::DECISION,
 ];
 
 /// The type of this name, if there is one.
@@ -127,6 +133,11 @@ impl Reader {
             "format" => Type::Opaque("kubernetes.NamedFormat"),
             "ip" => Type::Opaque("net.IP"),
             "cidr" => Type::Opaque("net.CIDR"),
+            "authorizer" => Type::Opaque(access::AUTHORIZER),
+            "pathcheck" => Type::Opaque(access::PATH_CHECK),
+            "groupcheck" => Type::Opaque(access::GROUP_CHECK),
+            "resourcecheck" => Type::Opaque(access::RESOURCE_CHECK),
+            "decision" => Type::Opaque(access::DECISION),
             param => Type::Param(param.bytes().next().unwrap_or(b'A').wrapping_sub(b'A')),
         }
     }
@@ -229,6 +240,14 @@ format.dns1123Label,format.dns1123Subdomain,format.dns1035Label,format.qualified
 format.dns1123LabelPrefix,format.dns1123SubdomainPrefix,format.dns1035LabelPrefix,format.labelValue () -> format
 format.uri,format.uuid,format.byte,format.date,format.datetime () -> format
 validate format.(string) -> optional(list(string))
+path authorizer.(string) -> pathcheck
+group authorizer.(string) -> groupcheck
+serviceAccount authorizer.(string, string) -> authorizer
+resource groupcheck.(string) -> resourcecheck
+subresource,namespace,name,fieldSelector,labelSelector resourcecheck.(string) -> resourcecheck
+check pathcheck.(string) -> decision | resourcecheck.(string) -> decision
+errored,allowed decision.() -> bool
+error,reason decision.() -> string
 ";
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 use super::*;
 use crate::value::Value;
 
+mod access;
 mod bombs;
 mod laws;
 

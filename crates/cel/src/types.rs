@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::functions::access;
+
 /// No bound is known.
 pub const UNBOUNDED: u64 = u64::MAX;
 
@@ -69,6 +71,11 @@ impl Type {
     pub const ANY: Self = Self::Dyn(UNBOUNDED);
     /// Text of any length.
     pub const TEXT: Self = Self::String(UNBOUNDED);
+
+    /// Somebody whose rights are asked about.
+    pub const AUTHORIZER: Self = Self::Opaque(access::AUTHORIZER);
+    /// A question about somebody's rights to a resource.
+    pub const RESOURCE_CHECK: Self = Self::Opaque(access::RESOURCE_CHECK);
 
     /// A list of elements of one type.
     pub fn list(element: Type) -> Self {

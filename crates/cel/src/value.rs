@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
+use crate::functions::access::{self, Decision, Question};
 use crate::types::{Object, Type};
 
 mod compare;
@@ -54,6 +55,10 @@ pub enum Value<'a> {
     Semver(Rc<Semver>),
     /// One of the formats of Kubernetes, by name.
     Format(&'static str),
+    /// What is asked about somebody's rights.
+    Question(Rc<Question>),
+    /// Whether somebody may do something.
+    Decision(Rc<Decision>),
 }
 
 /// Text of outside, of the expression, or made while evaluating.
@@ -217,6 +222,8 @@ impl<'a> Value<'a> {
             Self::Cidr(..) => "net.CIDR",
             Self::Semver(_) => "kubernetes.Semver",
             Self::Format(_) => "kubernetes.NamedFormat",
+            Self::Question(question) => question.type_name(),
+            Self::Decision(_) => access::DECISION,
         }
     }
 

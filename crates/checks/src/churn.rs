@@ -49,6 +49,11 @@ impl Churn {
             task.await.expect("writers end when they are told to");
         }
         followers.iter().for_each(Follower::end);
+        // Whoever has the last object has been told everything before it.
+        let mut last = ConfigMap::default();
+        last.metadata.name = Some("c-last".to_owned());
+        last.labels_mut().insert(self.label.to_owned(), String::new());
+        self.api.create(&PostParams::default(), &last).await.expect("the last object");
         let list = self.api.list(&ListParams::default().labels(self.label)).await.expect("a list");
         let there: Copied = list.items.iter().map(|object| (object.name_any(), revision(object))).collect();
         let acknowledged = self.acknowledged.lock().expect("no one panics while holding it").clone();

@@ -11,9 +11,13 @@ use kube::{Api, Client};
 use tokio::task::JoinHandle;
 
 use crate::dice::Dice;
+use crate::log::Log;
 
+mod account;
 mod kube_rs;
 mod list_watch;
+
+use account::Stretch;
 
 /// How long a follower that dozes does not look.
 const DOZE: Duration = Duration::from_millis(1_700);
@@ -36,6 +40,8 @@ pub struct Seen {
     pub revisions: BTreeMap<u64, String>,
     /// The spans of revisions, after the first and up to the second, in which it claims to know every event.
     pub spans: Vec<(u64, u64)>,
+    /// What it was told from one list to the next, where it does not tell revisions of lists.
+    stretches: Vec<Stretch>,
 }
 
 /// A follower that runs until it is dropped.
@@ -60,6 +66,17 @@ impl Follower {
         look(&self.seen.lock().expect("no one panics while holding it"))
     }
 
+    /// Holds what it saw against the log, which has to be whole; answers with how many changes it was told.
+    pub fn check(&self, log: &Log) -> usize {
+        self.look(|seen| {
+            let told = match seen.stretches.is_empty() {
+                true => account::judge_spans(&seen.spans, &seen.revisions, log),
+                false => account::judge_stretches(&seen.stretches, log),
+            };
+            told.unwrap_or_else(|why| panic!("{}: {why}", self.name))
+        })
+    }
+
     /// Tells that nothing more is written.
     pub fn end(&self) {
         self.seen.lock().expect("no one panics while holding it").ended = true;
@@ -78,11 +95,6 @@ impl Drop for Follower {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-/// A follower that never looks away: as long as it need not list again, what it saw is the log.
-pub fn witness(client: &Client, label: &'static str) -> Follower {
-    Follower::spawn("witness", |seen| list_watch::run(client.clone(), label, None, seen))
 }
 
 /// One follower of each kind, of the ConfigMaps that carry this label.

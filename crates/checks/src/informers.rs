@@ -1,7 +1,6 @@
 //! Informers of other languages as processes that print what they do, and what a revisioned log says about it: in the
 //! time that an informer watches, it sees every change of the log once and in order.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -10,12 +9,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::followers::Copied;
+use crate::log::Log;
 
 /// How long an informer may take to have everything when the writing has ended.
 const SETTLE: Duration = Duration::from_secs(120);
-
-/// The log: which object each revision is about.
-pub type Log = BTreeMap<u64, String>;
 
 /// An informer under way.
 pub struct Informer {
@@ -158,7 +155,7 @@ impl Account {
         for stretch in &self.stretches {
             let expected = log.range(stretch.after..).filter(|(revision, _)| **revision > stretch.after);
             let expected = expected.take_while(|(revision, _)| **revision <= stretch.until);
-            let mut expected = expected.map(|(revision, name)| (*revision, name.clone()));
+            let mut expected = expected.map(|(revision, change)| (*revision, change.name.clone()));
             for found in &stretch.events {
                 match expected.next() {
                     Some(wanted) if wanted == *found => seen += 1,

@@ -11,6 +11,7 @@ pub mod drive;
 pub mod followers;
 pub mod informers;
 pub mod kubectl;
+pub mod log;
 pub mod process;
 pub mod shell;
 

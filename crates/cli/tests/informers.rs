@@ -1,6 +1,7 @@
 //! Informers of client-go, kube-rs and the Python client on the real binary, while objects churn, the process is killed
 //! and started again, and history goes after two seconds: in the end each has what is there, and has seen every change
-//! that the log holds and that no list of its own covers. Seconds long, or as long as `LONGSHORE_INFORMERS_SECONDS` says.
+//! that the store's own log ever held and that no list of its own covers. The files of the log are kept before the store
+//! lets them go. Seconds long, or as long as `LONGSHORE_INFORMERS_SECONDS` says.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use checks::churn::Churn;
 use checks::dice::Dice;
-use checks::followers::{self, Follower};
-use checks::informers::{Informer, Log};
+use checks::followers;
+use checks::informers::Informer;
+use checks::log::{Keeper, Log};
 use checks::process::Longshore;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use store::{Options, Store};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
 const LABEL: &str = "churn";
@@ -62,43 +63,15 @@ fn others(kubeconfig: &Path) -> Vec<Informer> {
     informers
 }
 
-/// What a witness that never had to list again saw is the log.
-fn log_of(witness: &Follower) -> Log {
-    witness.look(|seen| {
-        assert!(seen.problems.is_empty(), "{:#?}", seen.problems);
-        assert_eq!(seen.lists, 1, "the witness fell behind");
-        seen.revisions.clone()
-    })
-}
-
-/// The end of the log, as the store that the server left has it, is what the witness saw.
-async fn check_store(directory: &Path, log: &Log) -> usize {
-    let store = Store::open(&directory.join("store"), Options::default()).expect("the store opens");
-    let (oldest, newest) = (store.compacted(), store.revision());
-    let mut watch = store.watch(TABLE, "default/c-", oldest).expect("what is not compacted is there");
-    let mut stored = Log::new();
-    while watch.revision() < newest {
-        let Ok(Ok(batch)) = tokio::time::timeout(Duration::from_secs(1), watch.next()).await else { break };
-        stored.extend(
-            batch.events.iter().map(|event| (event.revision, event.key["default/".len()..].to_owned())),
-        );
-    }
-    let seen: Log = log.range(oldest + 1..).map(|(revision, name)| (*revision, name.clone())).collect();
-    assert_eq!(stored, seen, "the store's own log after {oldest}");
-    stored.len()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn informers_miss_nothing() {
     let mut dice = Dice::from_environment("LONGSHORE_FOLLOW_SEED");
     let directory = tempfile::tempdir().expect("a directory");
+    let keeper = Keeper::start(&directory.path().join("store"), &directory.path().join("kept"));
+    let keeper = keeper.expect("the log can be kept");
     let mut server = start(directory.path(), "0");
     let port = server.address.rsplit(':').next().expect("an address has a port").to_owned();
     let client = client(&server.kubeconfig).await;
-    let witness = followers::witness(&client, LABEL);
-    while witness.look(|seen| seen.copy.is_none()) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
     let mut informers = others(&server.kubeconfig);
     let followers = followers::all(&client, LABEL, &mut dice);
     let churn = Churn::start(&client, LABEL, &mut dice);
@@ -123,17 +96,31 @@ async fn informers_miss_nothing() {
         }
     }
     let there = churn.check(&followers).await;
-    let log = log_of(&witness);
-    let mut told = format!("{restarts} kills, {} changes", log.len());
+    let read = keeper.read(TABLE, "default/").expect("the log is whole");
+    let log: Log = read.log.into_iter().filter(|(_, change)| change.name.starts_with("c-")).collect();
+    let left = log.range(read.compacted + 1..).count();
+    let mut told = format!(
+        "{restarts} kills, {} changes in {} files of the log, of which the store still has {left}",
+        log.len(),
+        read.files
+    );
+    assert!(log.len() > left, "history went meanwhile");
+    for follower in &followers {
+        told.push_str(&format!(
+            "; {} saw {} and listed {} times",
+            follower.name,
+            follower.check(&log),
+            follower.look(|seen| seen.lists)
+        ));
+    }
     for informer in &mut informers {
         let summary = tokio::task::block_in_place(|| informer.check(&there, &log));
         told.push_str(&format!(
-            "; {} saw {} of them and listed {} times",
+            "; {} saw {} and listed {} times",
             informer.name, summary.events, summary.lists
         ));
     }
-    drop((followers, informers, witness));
+    drop((followers, informers));
     assert_eq!(server.interrupt(), Some(0), "it ends in peace when it is asked to");
-    let kept = check_store(directory.path(), &log).await;
-    checks::say(&format!("{told}; the store still had {kept}"));
+    checks::say(&told);
 }

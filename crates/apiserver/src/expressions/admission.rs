@@ -1,4 +1,4 @@
-//! The variables of expressions about writes: the object, its former state, the request, parameters.
+//! The variables of expressions about writes: the object, its former state, the request, rights, parameters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +17,21 @@ pub(crate) enum Scope {
         /// Whether the policy has parameters.
         has_params: bool,
     },
+    /// What policies say when something does not hold; rights are not asked about for that.
+    Message {
+        /// Whether the policy has parameters.
+        has_params: bool,
+    },
+}
+
+impl Scope {
+    /// The same for a message about what does not hold.
+    pub fn of_message(self) -> Self {
+        match self {
+            Self::Policy { has_params } => Self::Message { has_params },
+            other => other,
+        }
+    }
 }
 
 /// The variables of an expression about a write, and the variables that its policy defines, by type.
@@ -26,7 +41,11 @@ pub(crate) fn environment(scope: Scope, defined: &BTreeMap<String, Type>) -> Env
         ("oldObject".to_owned(), Type::ANY),
         ("request".to_owned(), request()),
     ]);
-    if let Scope::Policy { has_params } = scope {
+    if !matches!(scope, Scope::Message { .. }) {
+        variables.insert("authorizer".to_owned(), Type::AUTHORIZER);
+        variables.insert("authorizer.requestResource".to_owned(), Type::RESOURCE_CHECK);
+    }
+    if let Scope::Policy { has_params } | Scope::Message { has_params } = scope {
         variables.insert("namespaceObject".to_owned(), Type::ANY);
         if has_params {
             variables.insert("params".to_owned(), Type::ANY);

@@ -107,7 +107,7 @@ fn text_field(key: &str) -> Field {
 }
 
 /// The name of a field in expressions; none where it cannot be written as one.
-fn escaped(key: &str) -> Option<String> {
+pub(super) fn escaped(key: &str) -> Option<String> {
     if matches!(key, "true" | "false" | "null" | "in") || cel::RESERVED.contains(&key) {
         return Some(format!("__{key}__"));
     }

@@ -1,5 +1,6 @@
 //! Turns, places that nobody takes, and what is too much.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::*;
@@ -83,4 +84,95 @@ fn watches_are_counted_by_user_and_together() {
     assert_eq!(turns.watch(&user("a")).err().map(|error| error.code), Some(429), "two are all of one");
     drop(held);
     assert!(turns.with(|state| state.users.is_empty() && state.watches == 0));
+}
+
+/// How many pieces of work of one user were computed at once, at most.
+async fn at_once(turns: &Turns, computed: Duration) -> usize {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut tasks = Vec::new();
+    for _ in 0..8 {
+        let place = turns.enter(&user("heavy")).expect("room").expect("a place");
+        let (now, most) = (now.clone(), most.clone());
+        tasks.push(tokio::spawn(async move {
+            let work = async {
+                for _ in 0..3 {
+                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    std::thread::sleep(computed);
+                    now.fetch_sub(1, Ordering::SeqCst);
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            place.share(work).await;
+        }));
+    }
+    for task in tasks {
+        task.await.expect("it ends");
+    }
+    most.load(Ordering::SeqCst)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn half_of_the_threads_are_enough_for_one_of_several_users() {
+    let turns = turns(100, 100);
+    let computed = Duration::from_millis(20);
+    assert!(at_once(&turns, computed).await > 2, "who is alone has all threads");
+    drop(turns.enter(&user("light")).expect("room"));
+    assert_eq!(at_once(&turns, computed).await, 2, "who is not alone has half of them");
+    let root = Identity::named("root", [crate::auth::ADMINISTRATORS]);
+    let fresh = self::turns(100, 100);
+    at_once(&fresh, Duration::ZERO).await;
+    assert!(fresh.enter(&root).expect("always").is_none());
+    assert_eq!(at_once(&fresh, computed).await, 2, "administrators are company as well");
+}
+
+/// Who waits keeps no thread, so that more of it goes on at once than there are threads to share.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_keeps_no_thread() {
+    let turns = turns(100, 100);
+    drop(turns.enter(&user("light")).expect("room"));
+    let places: Vec<Place> =
+        (0..8).map(|_| turns.enter(&user("heavy")).expect("room").expect("a place")).collect();
+    let together = Arc::new(tokio::sync::Barrier::new(places.len()));
+    let waiting = places.iter().map(|place| place.share(together.wait()));
+    let all = futures::future::join_all(waiting);
+    tokio::time::timeout(Duration::from_secs(5), all).await.expect("all wait at once");
+    // One that is given up while it waits for a thread does not keep it from others.
+    let busy = turns.with(|state| state.company.threads_of("heavy")).acquire_owned().await;
+    let mut given_up = Box::pin(places[0].share(async {}));
+    let mut next = Box::pin(places[1].share(async {}));
+    assert!(futures::poll!(&mut given_up).is_pending() && futures::poll!(&mut next).is_pending());
+    drop(busy);
+    drop(given_up);
+    tokio::time::timeout(Duration::from_secs(5), next).await.expect("the thread is free");
+}
+
+/// What a connection does is paid by whoever asked last on it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_is_paid_by_who_asks() {
+    let turns = turns(100, 100);
+    let payer = Payer::stranger(&turns);
+    let check = |may_go_on: bool, what: &str| {
+        let mut work = Box::pin(payer.pays_for(async {}));
+        let polled = work.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+        assert_eq!(polled.is_ready(), may_go_on, "{what}");
+    };
+    let of = |user: &str| turns.with(|state| state.company.threads_of(user)).try_acquire_owned();
+    let strangers = of("").expect("free");
+    check(false, "strangers are busy");
+    payer.becomes(Some(&user("heavy")));
+    check(true, "heavy is not");
+    let heavy = of("heavy").expect("free");
+    check(true, "heavy is busy as well, and alone");
+    payer.becomes(Some(&user("light")));
+    payer.becomes(Some(&user("heavy")));
+    check(false, "heavy is busy as well, and not alone");
+    payer.becomes(Some(&Identity::named("root", [crate::auth::ADMINISTRATORS])));
+    check(true, "administrators do not wait");
+    payer.becomes(None);
+    check(false, "a stranger again");
+    payer.becomes(Some(&Identity::anonymous()));
+    check(false, "as strange as any");
+    drop((strangers, heavy));
+    check(true, "nobody is busy");
+    assert!(turns.with(|state| state.users.is_empty()));
 }

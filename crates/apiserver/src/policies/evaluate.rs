@@ -4,11 +4,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use cel::{Activation, Budget, Failure, Program, Type, Value as Cel};
+use cel::{Activation, Budget, Decision, Failure, Program, Question, Type, Value as Cel};
 use serde_json::Value;
 
 use super::policy::{Compiled, Policy, Validation};
-use crate::expressions::{COST_OF_ALL_MAX, COST_OF_ONE_MAX, MESSAGE_BYTES_MAX};
+use crate::expressions::{COST_OF_ALL_MAX, COST_OF_ONE_MAX, MESSAGE_BYTES_MAX, Rights};
 
 static ANY: Type = Type::ANY;
 
@@ -34,13 +34,22 @@ pub(super) struct Findings {
 pub(super) struct Scene<'a> {
     policy: &'a Policy,
     variables: [(&'static str, &'a Value); 5],
+    rights: Rights<'a>,
     made: RefCell<BTreeMap<String, Result<Cel<'a>, Failure>>>,
 }
 
 impl<'a> Activation<'a> for Scene<'a> {
     fn variable(&self, name: &str) -> Option<Cel<'a>> {
         let known = self.variables.iter().find(|(known, _)| *known == name);
-        known.map(|(_, value)| Cel::of(value, &ANY))
+        known.map(|(_, value)| Cel::of(value, &ANY)).or_else(|| self.rights.variable(name))
+    }
+
+    fn dotted(&self, variable: &str, field: &str) -> Option<Cel<'a>> {
+        self.rights.dotted(variable, field)
+    }
+
+    fn decide(&self, question: &Question, verb: &str) -> Decision {
+        self.rights.decide(question, verb)
     }
 
     fn member(&self, variable: &str, field: &str, budget: &Budget) -> Option<Result<Cel<'a>, Failure>> {
@@ -68,22 +77,8 @@ fn evaluate<'a>(program: &'a Compiled, scene: &Scene<'a>, budget: &Budget) -> Re
 }
 
 impl<'a> Scene<'a> {
-    pub fn new(
-        policy: &'a Policy,
-        object: &'a Value,
-        old: &'a Value,
-        request: &'a Value,
-        namespace: &'a Value,
-        params: &'a Value,
-    ) -> Self {
-        let variables = [
-            ("object", object),
-            ("oldObject", old),
-            ("request", request),
-            ("namespaceObject", namespace),
-            ("params", params),
-        ];
-        Self { policy, variables, made: RefCell::default() }
+    pub fn new(policy: &'a Policy, variables: [(&'static str, &'a Value); 5], rights: Rights<'a>) -> Self {
+        Self { policy, variables, rights, made: RefCell::default() }
     }
 
     /// Asks everything that the policy asks.

@@ -44,10 +44,11 @@ impl Policy {
         });
         let scope = Scope::Policy { has_params: param_kind.is_some() };
         let list = |key: &str| spec[key].as_array().map(Vec::as_slice).unwrap_or_default();
-        let compiled = |source: &str, defined: &BTreeMap<String, Type>| {
+        let compiled_in = |scope: Scope, source: &str, defined: &BTreeMap<String, Type>| {
             Program::compile(source, &admission_environment(scope, defined))
                 .map_err(|issues| issues.to_string())
         };
+        let compiled = |source: &str, defined: &BTreeMap<String, Type>| compiled_in(scope, source, defined);
         let mut defined = BTreeMap::new();
         let mut variables = BTreeMap::new();
         for variable in list("variables") {
@@ -63,7 +64,7 @@ impl Policy {
             message: text(source, "/message").trim().to_owned(),
             message_program: source["messageExpression"]
                 .as_str()
-                .and_then(|text| compiled(text, &defined).ok()),
+                .and_then(|text| compiled_in(scope.of_message(), text, &defined).ok()),
             reason: text(source, "/reason").to_owned(),
         };
         let note = |source: &Value| {

@@ -114,7 +114,7 @@ impl Engine {
     /// Deletes everything that a list with the same selectors would show.
     pub async fn delete_collection(self: &Arc<Self>, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
         let options = delete_options(sent, call)?;
-        let entries = self.select_all(call)?;
+        let entries = self.select_all(call).await?;
         let _definitions = self.definition_lock(call).await;
         let mut deleted = Vec::with_capacity(entries.len());
         for entry in entries {

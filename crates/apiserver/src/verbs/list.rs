@@ -43,7 +43,7 @@ impl Engine {
     pub async fn list(&self, call: &Call) -> Result<Answer, ApiError> {
         check_list_options(&call.query, false)?;
         let selection = Selection::parse(call)?;
-        let listed = self.read_page(call, &selection)?;
+        let listed = self.read_page(call, &selection).await?;
         let mut metadata = json!({ "resourceVersion": listed.revision.to_string() });
         if let Some(next) = &listed.next {
             metadata["continue"] = next.as_str().into();
@@ -65,13 +65,13 @@ impl Engine {
     }
 
     /// Everything that the selectors of a request match, now.
-    pub fn select_all(&self, call: &Call) -> Result<Vec<Entry>, ApiError> {
+    pub async fn select_all(&self, call: &Call) -> Result<Vec<Entry>, ApiError> {
         let selection = Selection::parse(call)?;
-        let page = self.page(call, &selection, None, None, None)?;
+        let page = self.page(call, &selection, None, None, None).await?;
         Ok(page.entries)
     }
 
-    fn read_page(&self, call: &Call, selection: &Selection) -> Result<Listed, ApiError> {
+    async fn read_page(&self, call: &Call, selection: &Selection) -> Result<Listed, ApiError> {
         let limit =
             call.query.number("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|n| *n > 0);
         if let Some(token) = call.query.get("continue") {
@@ -80,10 +80,10 @@ impl Engine {
                 let why = "specifying resource version is not allowed when using continue";
                 return Err(ApiError::bad_request(why));
             }
-            return self.page(call, selection, limit, Some(token.after.as_str()), token.revision);
+            return self.page(call, selection, limit, Some(token.after.as_str()), token.revision).await;
         }
         let at = self.list_revision(call)?;
-        self.page(call, selection, limit, None, at)
+        self.page(call, selection, limit, None, at).await
     }
 
     /// The revision that the request insists on, if it does.
@@ -110,7 +110,7 @@ impl Engine {
         error
     }
 
-    fn page(
+    async fn page(
         &self,
         call: &Call,
         selection: &Selection,
@@ -123,7 +123,9 @@ impl Engine {
         let revision = at.unwrap_or_else(|| self.store.revision());
         if let Some(only) = &selection.only {
             let entry = self.store.get_at(table, only, revision).map_err(|error| gone(&error, after))?;
-            let entries = entry.filter(|entry| selection.matches(&entry.value)).into_iter().collect();
+            let mut entries: Vec<Entry> = entry.into_iter().collect();
+            let matching = self.matching_entries(call, selection, &entries).await?;
+            entries.retain(|_| matching == [true]);
             return Ok(Listed { entries, revision, remaining: None, next: None });
         }
         let mut range = Range { prefix: &selection.prefix, after, limit, at: Some(revision) };
@@ -139,8 +141,9 @@ impl Engine {
             let page = self.store.range(table, Range { after: last.as_deref().or(after), ..range });
             let page = page.map_err(|error| gone(&error, after))?;
             let more = page.remaining > 0;
+            let matching = self.matching_entries(call, selection, &page.entries).await?;
             for (index, entry) in page.entries.iter().enumerate() {
-                if selection.matches(&entry.value) {
+                if matching[index] {
                     entries.push(entry.clone());
                 }
                 if limit == Some(entries.len()) {
@@ -154,6 +157,18 @@ impl Engine {
                 return Ok(Listed { entries, revision, remaining: None, next: None });
             }
         }
+    }
+}
+
+impl Engine {
+    async fn matching_entries(
+        &self,
+        call: &Call,
+        selection: &Selection,
+        entries: &[Entry],
+    ) -> Result<Vec<bool>, ApiError> {
+        let stored: Vec<&[u8]> = entries.iter().map(|entry| &*entry.value).collect();
+        self.matching(&call.resource, selection, &stored).await
     }
 }
 

@@ -1,8 +1,11 @@
 //! Which objects of a resource a list, watch or collection delete is about.
 
 use crate::aside::aside;
+use crate::engine::Engine;
 use crate::error::ApiError;
+use crate::registry::Resource;
 use crate::selector::{FieldSelector, LabelSelector};
+use crate::stored;
 use crate::verbs::Call;
 
 /// Reading selectors that are longer than this keeps others waiting.
@@ -50,5 +53,23 @@ impl Selection {
     pub fn matches(&self, bytes: &[u8]) -> bool {
         (self.labels.is_everything() || self.labels.matches_raw(bytes))
             && (self.fields.is_everything() || self.fields.matches_raw(bytes))
+    }
+}
+
+impl Engine {
+    /// Which stored objects match, by what the version of the resource shows of them: a webhook may make labels and
+    /// fields that are not stored.
+    pub async fn matching(
+        &self,
+        resource: &Resource,
+        selection: &Selection,
+        stored: &[&[u8]],
+    ) -> Result<Vec<bool>, ApiError> {
+        if resource.converter().is_none() || selection.is_everything() {
+            return Ok(stored.iter().map(|bytes| selection.matches(bytes)).collect());
+        }
+        let objects = stored.iter().map(|bytes| (0, stored::parse(bytes))).collect();
+        let served = self.served_all(resource, objects).await?;
+        Ok(served.iter().map(|object| selection.matches(object.to_string().as_bytes())).collect())
     }
 }

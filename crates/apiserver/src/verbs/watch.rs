@@ -149,8 +149,10 @@ impl Running {
     /// Some of the state at the start, as far as it is wanted; `None` when all of it has been sent.
     async fn initial_chunk(&mut self) -> Option<Bytes> {
         while !self.initial.is_over() || self.initial_end.is_some() {
-            let shown = self.initial_shown();
-            let mut chunk = self.encode(shown).await;
+            let mut chunk = match self.initial_shown().await {
+                Ok(shown) => self.encode(shown).await,
+                Err(error) => self.failed(&error),
+            };
             if !self.over && self.initial.is_over() {
                 chunk.extend(self.initial_end.take());
             }
@@ -164,17 +166,21 @@ impl Running {
     }
 
     /// What is wanted of the next part of the state at the start.
-    fn initial_shown(&mut self) -> Vec<Shown> {
+    async fn initial_shown(&mut self) -> Result<Vec<Shown>, ApiError> {
         let (mut shown, mut bytes) = (Vec::new(), 0);
         while bytes < CHUNK_BYTES {
             let Some(Entry { key, value, revision, .. }) = self.initial.next() else { break };
             bytes += value.len();
             let named = self.selection.only.as_deref().is_none_or(|only| only == &*key);
-            if named && self.selection.matches(&value) {
+            if named {
                 shown.push(Shown { kind: "ADDED", revision, value });
             }
         }
-        shown
+        let stored: Vec<&[u8]> = shown.iter().map(|one| &*one.value).collect();
+        let matching = self.engine.matching(&self.call.resource, &self.selection, &stored).await?;
+        let mut matching = matching.into_iter();
+        shown.retain(|_| matching.next() == Some(true));
+        Ok(shown)
     }
 
     async fn encode_batch(&mut self, batch: Result<store::Batch, store::WatchError>) -> Bytes {
@@ -190,19 +196,55 @@ impl Running {
                 return Bytes::new();
             }
         };
-        let shown = batch.events.iter().filter_map(|event| self.shown(event)).collect();
+        let converted = match self.converted_verdicts(&batch).await {
+            Ok(verdicts) => verdicts,
+            Err(error) => return self.failed(&error).freeze(),
+        };
+        let judged = batch.events.iter().enumerate().filter_map(|(index, event)| {
+            let verdict = converted.as_ref().map_or_else(|| self.verdict(event), |verdicts| verdicts[index]);
+            self.shown(event, verdict)
+        });
+        let shown = judged.collect();
         self.encode(shown).await.freeze()
     }
 
+    /// Whether what was there before an event matches, and what is there after it.
+    fn verdict(&self, event: &Event) -> [bool; 2] {
+        let matches = |bytes: &[u8]| self.selection.is_everything() || self.selection.matches(bytes);
+        let before = event.previous.as_deref().is_some_and(|bytes| matches(bytes));
+        [before, event.kind == EventKind::Put && matches(&event.value)]
+    }
+
+    /// The same for all events at once, where a webhook says what there is to match.
+    async fn converted_verdicts(&self, batch: &store::Batch) -> Result<Option<Vec<[bool; 2]>>, ApiError> {
+        if self.call.resource.converter().is_none() || self.selection.is_everything() {
+            return Ok(None);
+        }
+        let sides = |event: &Event| {
+            let after = (event.kind == EventKind::Put).then(|| event.value.clone());
+            [event.previous.as_deref().cloned(), after]
+        };
+        let sides: Vec<Option<Bytes>> = batch.events.iter().flat_map(|event| sides(event)).collect();
+        let there: Vec<&[u8]> = sides.iter().flatten().map(|bytes| &**bytes).collect();
+        let matching = self.engine.matching(&self.call.resource, &self.selection, &there).await?;
+        let mut matching = matching.into_iter();
+        let mut verdict = |side: &Option<Bytes>| side.is_some() && matching.next() == Some(true);
+        Ok(Some(sides.chunks_exact(2).map(|two| [verdict(&two[0]), verdict(&two[1])]).collect()))
+    }
+
+    /// What cannot be shown must not be skipped: the client is told, and begins anew.
+    fn failed(&mut self, error: &ApiError) -> BytesMut {
+        self.over = true;
+        BytesMut::from(&*error_event(error))
+    }
+
     /// An object that begins or ceases to match the selectors is added or deleted for this watcher.
-    fn shown(&self, event: &Event) -> Option<Shown> {
+    fn shown(&self, event: &Event, [was_matched, is_matched]: [bool; 2]) -> Option<Shown> {
         if self.selection.only.as_deref().is_some_and(|only| only != &*event.key) {
             return None;
         }
-        let matches = |bytes: &[u8]| self.selection.is_everything() || self.selection.matches(bytes);
-        let before = event.previous.as_deref().filter(|bytes| matches(bytes));
-        let after = event.kind == EventKind::Put && matches(&event.value);
-        let (kind, value) = match (before, after) {
+        let before = event.previous.as_deref().filter(|_| was_matched);
+        let (kind, value) = match (before, is_matched) {
             (None, true) => ("ADDED", event.value.clone()),
             (Some(_), true) => ("MODIFIED", event.value.clone()),
             (Some(_), false) if event.kind == EventKind::Delete => ("DELETED", event.value.clone()),
@@ -233,11 +275,7 @@ impl Running {
                     put_event(&mut chunk, one.kind, &shaped);
                 }
             }
-            // What cannot be shown must not be skipped: the client is told, and begins anew.
-            Err(error) => {
-                self.over = true;
-                chunk.put_slice(&error_event(&error));
-            }
+            Err(error) => return self.failed(&error),
         }
         chunk
     }

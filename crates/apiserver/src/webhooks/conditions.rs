@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use cel::{Activation, Budget, Failure, Program, Type, Value as Cel};
+use cel::{Activation, Budget, Decision, Failure, Program, Question, Type, Value as Cel};
 use serde_json::Value;
 
 use crate::engine::text;
-use crate::expressions::{COST_OF_CONDITIONS_MAX, COST_OF_ONE_MAX, Scope, admission_environment};
+use crate::expressions::{COST_OF_CONDITIONS_MAX, COST_OF_ONE_MAX, Rights, Scope, admission_environment};
 
 /// The conditions of a webhook or a policy.
 #[derive(Debug, Default)]
@@ -64,6 +64,7 @@ pub(crate) struct Write<'a> {
     pub object: &'a Value,
     pub old: &'a Value,
     pub request: &'a Value,
+    pub rights: Rights<'a>,
 }
 
 static ANY: Type = Type::ANY;
@@ -74,7 +75,15 @@ impl<'a> Activation<'a> for Write<'a> {
             "object" => Some(Cel::of(self.object, &ANY)),
             "oldObject" => Some(Cel::of(self.old, &ANY)),
             "request" => Some(Cel::of(self.request, &ANY)),
-            _ => None,
+            name => self.rights.variable(name),
         }
+    }
+
+    fn dotted(&self, variable: &str, field: &str) -> Option<Cel<'a>> {
+        self.rights.dotted(variable, field)
+    }
+
+    fn decide(&self, question: &Question, verb: &str) -> Decision {
+        self.rights.decide(question, verb)
     }
 }

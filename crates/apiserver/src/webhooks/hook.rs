@@ -28,6 +28,8 @@ pub(super) struct Hook {
     pub timeout: Duration,
     pub is_ignored_when_failing: bool,
     pub side_effects: SideEffects,
+    /// Whether it wants to see what others made of the object after it (`reinvocationPolicy`).
+    pub is_asked_again: bool,
     pub matching: Matching,
     pub conditions: Conditions,
 }
@@ -50,6 +52,7 @@ impl Hook {
                 "None" | "NoneOnDryRun" => SideEffects::None,
                 _ => SideEffects::Some,
             },
+            is_asked_again: hook["reinvocationPolicy"] == "IfNeeded",
             matching: Matching::of_webhook(hook),
             conditions: Conditions::compile(&hook["matchConditions"], Scope::Webhook, &BTreeMap::new()),
         }

@@ -11,7 +11,7 @@ const USERS: usize = 10;
 const WATCHES_OF_EACH: usize = 1_000;
 
 /// What the process holds, in bytes.
-fn resident() -> u64 {
+pub fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
     pages * 4096

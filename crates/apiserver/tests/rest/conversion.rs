@@ -261,3 +261,59 @@ async fn what_was_stored_before_a_default_shows_it() {
     let event: Value = serde_json::from_slice(frame.data_ref().expect("data")).expect("an event");
     assert_eq!(event["object"]["spec"], expected);
 }
+
+/// Selectors look at the version that was asked for, whatever is stored.
+#[tokio::test]
+async fn selectors_look_at_what_is_converted() {
+    let (server, webhook) = (Server::new().await, converter().await);
+    let mut definition = definition(&webhook, true);
+    definition["spec"]["versions"][1]["selectableFields"] = json!([{ "jsonPath": ".spec.port" }]);
+    server.define(definition).await;
+    for (name, port) in [("a", "1"), ("b", "2"), ("c", "1")] {
+        let spec = json!({ "hostPort": format!("h:{port}") });
+        server.ask(Ask::post(V1, host("v1", name, spec))).await.expect(201);
+    }
+    let selected = format!("{V2}?fieldSelector=spec.port=1");
+    let names = async |path: &str| {
+        let list = server.ask(Ask::get(path)).await.expect(200);
+        let items = list["items"].as_array().expect("items").iter();
+        items.map(|item| item["metadata"]["name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&selected).await, ["a", "c"]);
+    assert_eq!(names(&format!("{selected},metadata.name=c")).await, ["c"]);
+    assert_eq!(names(&format!("{selected},metadata.name=b")).await, Vec::<String>::new());
+    let page = server.ask(Ask::get(&format!("{selected}&limit=1"))).await.expect(200);
+    let token = page["metadata"]["continue"].as_str().expect("more");
+    assert_eq!(names(&format!("{selected}&limit=1&continue={token}")).await, ["c"]);
+    server.ask(Ask::get(&format!("{V1}?fieldSelector=spec.port=1"))).await.expect(400);
+
+    let mut body = server.open(Ask::get(&format!("{selected}&watch=true"))).await.into_body();
+    for port in ["2", "3", "1"] {
+        let change = json!({ "spec": { "hostPort": format!("h:{port}") } });
+        server.ask(Ask::merge(&format!("{V1}/a"), change)).await.expect(200);
+    }
+    server.ask(Ask::delete(&selected)).await.expect(200);
+    let mut text = String::new();
+    while text.lines().count() < 6 {
+        let frame = body.frame().await.expect("more events").expect("a frame");
+        text.push_str(std::str::from_utf8(frame.data_ref().expect("data")).expect("text"));
+    }
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
+    let seen: Vec<(&str, &str, &str)> = events
+        .iter()
+        .map(|event| {
+            let word = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).expect("a word");
+            (word("/type"), word("/object/metadata/name"), word("/object/spec/port"))
+        })
+        .collect();
+    let expected = [
+        ("ADDED", "a", "1"),
+        ("ADDED", "c", "1"),
+        ("DELETED", "a", "1"),
+        ("ADDED", "a", "1"),
+        ("DELETED", "a", "1"),
+        ("DELETED", "c", "1"),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(names(V2).await, ["b"], "what was not selected was not deleted");
+}

@@ -15,6 +15,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::{Ask, Server};
+use crate::latency::Line;
 use crate::tls::{self, Authority};
 
 /// A server that listens, and whoever vouches for it.
@@ -25,8 +26,17 @@ pub struct Listening {
     _stop: tokio::sync::oneshot::Sender<()>,
 }
 
+/// How long clients may take in most tests.
+const SHORT: Duration = Duration::from_millis(500);
+const TOKENS: &str = "t-eve,eve,u-1\nt-bob,bob,u-2\n";
+
 impl Listening {
     pub async fn new(limits: Limits) -> Self {
+        Self::with(limits, TOKENS, SHORT).await
+    }
+
+    /// A server with these tokens whose clients may let a connection rest for so long.
+    pub async fn with(limits: Limits, tokens: &str, rest: Duration) -> Self {
         let authority = Authority::new("ours");
         let shown = authority.server();
         let credentials = Credentials {
@@ -35,8 +45,8 @@ impl Listening {
             client_ca: authority.certificate.der().clone(),
         };
         let frontend = Frontend::new(credentials).expect("credentials that fit");
-        let frontend = frontend.patience(Duration::from_millis(500));
-        let tokens = StaticTokens::parse("t-eve,eve,u-1\nt-bob,bob,u-2\n").expect("tokens");
+        let frontend = frontend.patience(SHORT, rest);
+        let tokens = StaticTokens::parse(tokens).expect("tokens");
         let security =
             Security { tokens, roles: Some(Vec::new()), limits, ..Security::bare().expect("keys") };
         let server = Server::with(Store::in_memory(), Some(security)).await;
@@ -112,6 +122,16 @@ async fn clients_that_never_finish_are_let_go_and_delay_nobody() {
     for stream in half {
         assert!(open_for(stream).await < Duration::from_secs(5));
     }
+}
+
+/// Between requests a connection may rest for longer than a handshake may take.
+#[tokio::test]
+async fn a_connection_rests_and_goes_on() {
+    let listening = Listening::with(Limits::default(), TOKENS, SHORT * 20).await;
+    let mut line = Line::open(listening.address, &listening.authority, "t-eve").await;
+    assert_eq!(line.send("GET", "/apis", "", Bytes::new()).await, Some(200));
+    tokio::time::sleep(SHORT * 2).await;
+    assert_eq!(line.send("GET", "/apis", "", Bytes::new()).await, Some(200));
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ mod custom;
 mod definitions;
 mod front;
 mod identity;
+mod idle;
 mod latency;
 mod life;
 mod metadata;

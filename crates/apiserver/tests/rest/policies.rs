@@ -186,3 +186,173 @@ async fn bombs_in_policies_are_bounded() {
     server.ask(Ask::delete(&format!("{BINDINGS}/b.example.com"))).await.expect(200);
     server.ask(Ask::post(MAPS, map("m", json!({})))).await.expect(201);
 }
+
+/// A user whom roles let do everything to maps, and read one secret.
+async fn with_rights() -> Server {
+    let server = Server::secured("t-ann,ann,u-ann\n").await;
+    server
+        .ask(Ask::post("/api/v1/namespaces", json!({ "metadata": { "name": "governed" } })))
+        .await
+        .expect(201);
+    let roles = "/apis/rbac.authorization.k8s.io/v1";
+    let role = |name: &str, rules: Value| json!({ "metadata": { "name": name }, "rules": rules });
+    let maps = json!([{ "verbs": ["*"], "apiGroups": [""], "resources": ["configmaps"] }, { "verbs": ["get"], "nonResourceURLs": ["/looked/*"] }]);
+    let secrets =
+        json!([{ "verbs": ["get"], "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["one"] }]);
+    server.ask(Ask::post(&format!("{roles}/clusterroles"), role("maps", maps))).await.expect(201);
+    server.ask(Ask::post(&format!("{roles}/clusterroles"), role("secrets", secrets))).await.expect(201);
+    let group = "rbac.authorization.k8s.io";
+    for (role, subject) in [
+        ("maps", json!({ "kind": "User", "name": "ann", "apiGroup": group })),
+        ("secrets", json!({ "kind": "ServiceAccount", "name": "robot", "namespace": "governed" })),
+    ] {
+        let bound = json!({ "metadata": { "name": role }, "roleRef": { "kind": "ClusterRole", "name": role, "apiGroup": group }, "subjects": [subject] });
+        server.ask(Ask::post(&format!("{roles}/clusterrolebindings"), bound)).await.expect(201);
+    }
+    server
+}
+
+/// Policies ask what somebody may do, by the roles that are there.
+#[tokio::test]
+async fn rights_are_asked_about() {
+    let server = with_rights().await;
+    let check = async |expression: &str, expected: bool| {
+        put_into_effect(&server, json!({ "validations": [{ "expression": expression }] }), json!({})).await;
+        let answer = server.ask_bare(post(json!({})).token("t-ann")).await;
+        assert_eq!(answer.code == 201, expected, "{expression}: {}", answer.text);
+    };
+    check("authorizer.requestResource.check('create').allowed()", true).await;
+    check("authorizer.requestResource.check('approve').allowed()", true).await;
+    check("authorizer.requestResource.subresource('status').check('update').allowed()", false).await;
+    check("authorizer.group('').resource('secrets').namespace('governed').check('get').allowed()", false)
+        .await;
+    check("authorizer.group('apps').resource('configmaps').check('get').allowed()", false).await;
+    check("authorizer.path('/looked/at').check('get').allowed()", true).await;
+    check("authorizer.path('/other').check('get').allowed()", false).await;
+    let robot =
+        "authorizer.serviceAccount('governed', 'robot').group('').resource('secrets').namespace('governed')";
+    check(&format!("{robot}.name('one').check('get').allowed()"), true).await;
+    check(&format!("{robot}.name('two').check('get').allowed()"), false).await;
+    check(
+        &format!("{robot}.name('one').check('get').reason().contains('ClusterRoleBinding \"secrets\"')"),
+        true,
+    )
+    .await;
+    check("!authorizer.requestResource.check('create').errored()", true).await;
+    check("authorizer.requestResource.check('x').error() == ''", true).await;
+    // Administrators may do everything.
+    put_into_effect(
+        &server,
+        json!({ "validations": [{ "expression": "authorizer.path('/other').check('get').allowed()" }] }),
+        json!({}),
+    )
+    .await;
+    server.ask(post(json!({}))).await.expect(201);
+}
+
+/// Conditions and variables ask too; messages do not.
+#[tokio::test]
+async fn rights_are_asked_about_in_conditions_and_variables() {
+    let server = with_rights().await;
+    let exempt = "!authorizer.group('').resource('configmaps').check('exempt').allowed()";
+    let spec = json!({
+        "matchConditions": [{ "name": "exempt", "expression": exempt }],
+        "validations": [{ "expression": "false" }],
+    });
+    put_into_effect(&server, spec, json!({})).await;
+    assert_eq!(
+        server.ask_bare(post(json!({})).token("t-ann")).await.code,
+        201,
+        "the condition does not hold"
+    );
+    let spec = json!({
+        "variables": [{ "name": "may", "expression": "authorizer.requestResource.check('delete').allowed()" }],
+        "validations": [{ "expression": "!variables.may", "message": "who may delete may not create" }],
+    });
+    put_into_effect(&server, spec, json!({})).await;
+    let refused = server.ask_bare(post(json!({})).token("t-ann")).await;
+    assert!(refused.code == 422 && refused.text.contains("who may delete"), "{}", refused.text);
+    let three = ["authorizer.requestResource.check('create').allowed()"; 3].join(" && ");
+    put_into_effect(&server, json!({ "validations": [{ "expression": three }] }), json!({})).await;
+    let refused = server.ask_bare(post(json!({})).token("t-ann")).await;
+    assert!(refused.text.contains("actual cost limit exceeded"), "{}", refused.text);
+    let told = json!({ "validations": [{ "expression": "true", "messageExpression": "string(authorizer.path('/').check('get').allowed())" }] });
+    server.ask(Ask::delete(&format!("{POLICIES}/p.example.com"))).await.expect(200);
+    let refused = server.ask(Ask::post(POLICIES, policy(told))).await;
+    assert!(
+        refused.code == 422 && refused.text.contains("undeclared reference to 'authorizer'"),
+        "{}",
+        refused.text
+    );
+}
+
+/// What cannot make sense for the kinds that a policy is about is told in its status.
+#[tokio::test]
+async fn types_are_checked() {
+    let server = Server::with_namespace("governed").await;
+    let Server::InProcess { server: service, .. } = &server else { panic!("a server in this process") };
+    server.tend();
+    let path = format!("{POLICIES}/p.example.com");
+    let checked = async |spec: Value| {
+        server.ask(Ask::delete(&path)).await;
+        server.ask(Ask::post(POLICIES, policy(spec))).await.expect(201);
+        service.housekeeping_idle().await;
+        let found = server.ask(Ask::get(&path)).await.body;
+        assert_eq!(found["status"]["observedGeneration"], found["metadata"]["generation"]);
+        found["status"]["typeChecking"].clone()
+    };
+    let rule = |group: &str, resources: Value| json!({ "apiGroups": [group], "apiVersions": ["v1"], "operations": ["*"], "resources": resources });
+    let rules = |rules: Value| json!({ "resourceRules": rules });
+    let good = json!({
+        "variables": [{ "name": "data", "expression": "has(object.data) ? object.data : {}" }],
+        "validations": [{ "expression": "variables.data.all(k, k.size() < 5) && object.metadata.name == 'x' && oldObject == null" }],
+    });
+    assert_eq!(checked(good).await, json!({}));
+    let found = checked(json!({
+        "matchConstraints": rules(json!([rule("apps", json!(["deployments", "deployments/scale"])), rule("", json!(["configmaps"]))])),
+        "validations": [
+            { "expression": "object.spec.replicas > 1" },
+            { "expression": "object.metadata.nothing == ''", "messageExpression": "string(object.data.x)" },
+        ],
+    }))
+    .await;
+    let warning = |kind: &str, what: &str| format!("{kind}: compilation failed: ERROR: <input>:{what}");
+    let warnings = found["expressionWarnings"].as_array().expect("warnings").clone();
+    let fields: Vec<&str> = warnings.iter().filter_map(|one| one["fieldRef"].as_str()).collect();
+    assert_eq!(
+        fields,
+        [
+            "spec.validations[0].expression",
+            "spec.validations[1].expression",
+            "spec.validations[1].messageExpression"
+        ]
+    );
+    let told = |index: usize| warnings[index]["warning"].as_str().expect("a text");
+    let first = warning(
+        "/v1, Kind=ConfigMap",
+        "1:7: undefined field 'spec'\n | object.spec.replicas > 1\n | ......^\n",
+    );
+    assert_eq!(told(0), first);
+    assert!(
+        told(1).contains("Kind=ConfigMap") && told(1).contains("apps/v1, Kind=Deployment"),
+        "{}",
+        told(1)
+    );
+    assert!(told(2).contains("undefined field 'data'") && !told(2).contains("ConfigMap"), "{}", told(2));
+    // Wildcards name no kind, and what is wrong for nobody in particular is right.
+    let any = json!({
+        "matchConstraints": rules(json!([rule("*", json!(["configmaps"]))])),
+        "validations": [{ "expression": "object.spec.nothing" }],
+    });
+    assert_eq!(checked(any).await, json!({}));
+    // The next generation is looked at again.
+    let change = json!({ "spec": { "matchConstraints": rules(json!([rule("", json!(["configmaps"]))])) } });
+    server.ask(Ask::merge(&path, change)).await.expect(200);
+    service.housekeeping_idle().await;
+    let found = server.ask(Ask::get(&path)).await.body;
+    assert_eq!(
+        (&found["metadata"]["generation"], &found["status"]["observedGeneration"]),
+        (&json!(2), &json!(2))
+    );
+    assert_eq!(found["status"]["typeChecking"]["expressionWarnings"].as_array().map(Vec::len), Some(1));
+}

@@ -95,21 +95,36 @@ pub async fn connect(
     trusted: &Authority,
     shown: Option<&Shown>,
 ) -> TlsStream<TcpStream> {
+    shake_hands(address, config(trusted, shown).into()).await
+}
+
+/// Shakes hands with a server to speak HTTP/2.
+pub async fn connect_http2(address: SocketAddr, trusted: &Authority) -> TlsStream<TcpStream> {
+    let mut config = config(trusted, None);
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    shake_hands(address, config.into()).await
+}
+
+async fn shake_hands(address: SocketAddr, config: Arc<ClientConfig>) -> TlsStream<TcpStream> {
+    let stream = TcpStream::connect(address).await.expect("the server listens");
+    stream.set_nodelay(true).expect("small things are sent at once, as clients do");
+    let name = ServerName::try_from("127.0.0.1").expect("a name");
+    tokio_rustls::TlsConnector::from(config).connect(name, stream).await.expect("a handshake")
+}
+
+fn config(trusted: &Authority, shown: Option<&Shown>) -> ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(trusted.certificate.der().clone()).expect("a certificate");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider);
     let builder =
         builder.with_safe_default_protocol_versions().expect("versions").with_root_certificates(roots);
-    let config = match shown {
+    match shown {
         None => builder.with_no_client_auth(),
         Some(shown) => builder
             .with_client_auth_cert(vec![shown.certificate.clone()], shown.key())
             .expect("a certificate"),
-    };
-    let stream = TcpStream::connect(address).await.expect("the server listens");
-    let name = ServerName::try_from("127.0.0.1").expect("a name");
-    tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("a handshake")
+    }
 }
 
 /// Asks one thing and reads the answer.

@@ -72,6 +72,12 @@ impl Webhook {
     }
 
     async fn register(&self, server: &Server, kind: &str, more: Value) {
+        let configuration = json!({ "metadata": { "name": "hooks" }, "webhooks": [self.described(more)] });
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations");
+        server.ask(Ask::post(&path, configuration)).await.expect(201);
+    }
+
+    fn described(&self, more: Value) -> Value {
         let mut hook = json!({
             "name": "check.example.io",
             "clientConfig": { "url": self.url, "caBundle": self.authority },
@@ -80,9 +86,7 @@ impl Webhook {
             "admissionReviewVersions": ["v1"],
         });
         more.as_object().into_iter().flatten().for_each(|(key, value)| hook[key] = value.clone());
-        let configuration = json!({ "metadata": { "name": "hooks" }, "webhooks": [hook] });
-        let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations");
-        server.ask(Ask::post(&path, configuration)).await.expect(201);
+        hook
     }
 
     pub fn asked(&self) -> Vec<Value> {
@@ -119,6 +123,50 @@ async fn a_webhook_changes_and_comments_on_what_is_written() {
         .await
         .expect(201);
     assert_eq!(webhook.asked().len(), 1, "it did not ask for secrets");
+}
+
+/// A webhook that adds a field to the data of maps, unless it is there.
+async fn adding(key: &'static str) -> Webhook {
+    Webhook::answering(move |request| {
+        let data = &request["object"]["data"];
+        let patch = match (data.is_null(), data.get(key)) {
+            (_, Some(_)) => json!([]),
+            (true, None) => json!([{ "op": "add", "path": "/data", "value": { key: "" } }]),
+            (false, None) => json!([{ "op": "add", "path": format!("/data/{key}"), "value": "" }]),
+        };
+        let patch = STANDARD.encode(patch.to_string());
+        let response =
+            json!({ "uid": request["uid"], "allowed": true, "patchType": "JSONPatch", "patch": patch });
+        json!({ "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response })
+    })
+    .await
+}
+
+/// Whoever wants to see what others made of the object is asked again, once, and only where somebody changed it.
+#[tokio::test]
+async fn webhooks_are_asked_again_if_needed() {
+    let check = async |policies: [&str; 3], data: Value, times: [usize; 3]| {
+        let server = Server::new().await;
+        let hooks = [adding("a").await, adding("b").await, adding("c").await];
+        let described: Vec<Value> = (0..3)
+            .map(|number| {
+                let name = format!("{number}.example.io");
+                hooks[number].described(json!({ "name": name, "reinvocationPolicy": policies[number] }))
+            })
+            .collect();
+        let configuration = json!({ "metadata": { "name": "hooks" }, "webhooks": described });
+        let path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+        server.ask(Ask::post(path, configuration)).await.expect(201);
+        let made = server.ask(Ask::post(MAPS, json!({ "metadata": { "name": "m" }, "data": data }))).await;
+        assert_eq!(made.expect(201)["data"], json!({ "a": "", "b": "", "c": "" }));
+        let asked = hooks.each_ref().map(|hook| hook.asked().len());
+        assert_eq!(asked, times, "{policies:?}");
+    };
+    check(["Never", "Never", "Never"], json!({}), [1, 1, 1]).await;
+    check(["IfNeeded", "IfNeeded", "IfNeeded"], json!({}), [2, 2, 1]).await;
+    check(["IfNeeded", "Never", "Never"], json!({}), [2, 1, 1]).await;
+    check(["Never", "IfNeeded", "Never"], json!({ "c": "" }), [1, 1, 1]).await;
+    check(["IfNeeded", "IfNeeded", "Never"], json!({ "b": "", "c": "" }), [1, 1, 1]).await;
 }
 
 #[tokio::test]

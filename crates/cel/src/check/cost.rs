@@ -4,6 +4,7 @@
 use super::Known;
 use crate::ast::{Expr, Literal, Node};
 use crate::budget::tenth;
+use crate::functions::access::{CHECK_COST, selector_cost};
 use crate::types::{Type, UNBOUNDED};
 
 /// What is known of a call's result.
@@ -89,6 +90,8 @@ fn own_cost(function: &str, given: &[&Known]) -> u64 {
         "sort" => size(0).saturating_mul(size(0)).saturating_mul(2).saturating_add(10),
         "reverse" | "flatten" => size(0).max(1),
         "validate" => tenth(size(1).saturating_add(1)).saturating_mul(32),
+        "check" => CHECK_COST,
+        "fieldSelector" | "labelSelector" => selector_cost(size(1)),
         "containsIP" | "containsCIDR" => tenth(32).saturating_add(tenth(size(1))),
         _ => 1,
     }

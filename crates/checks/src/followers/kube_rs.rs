@@ -1,17 +1,20 @@
-//! kube-rs' own clients. They tell objects, not revisions of lists, so what is checked is that no object
-//! ever goes back.
+//! kube-rs' own clients. They tell objects, not revisions of lists: what is checked at once is that no object ever goes
+//! back, and that they start anew only when the server said that their revision is gone. What they were told between
+//! lists is kept, to be held against the log.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::runtime::watcher::Event;
+use kube::runtime::watcher::{Error, Event};
 use kube::runtime::{reflector, watcher};
 use kube::{Api, ResourceExt as _};
 
+use super::account::Stretch;
 use super::{Copied, Seen};
 use crate::dice::Dice;
+use crate::log::Change;
 
 /// How long a failed attempt waits for the next.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -19,6 +22,19 @@ const PAUSE: Duration = Duration::from_millis(20);
 fn entry(object: &ConfigMap) -> (String, u64) {
     let revision = object.resource_version().and_then(|text| text.parse().ok());
     (object.name_any(), revision.expect("every object has a resourceVersion"))
+}
+
+/// What a stream of events has told so far.
+#[derive(Default)]
+struct Told {
+    /// The newest revision of each name that was ever seen.
+    newest: Copied,
+    /// The list that is coming in.
+    coming: Copied,
+    /// Whether a list is complete and changes follow it.
+    is_following: bool,
+    /// Whether the server has just said that the revision is gone.
+    is_expired: bool,
 }
 
 /// A watcher whose events are put together here.
@@ -29,44 +45,80 @@ pub(super) async fn watch(
     seen: Arc<Mutex<Seen>>,
 ) {
     let mut events = watcher(api, config).boxed();
-    // The newest revision of each name that was ever seen, and the list that is coming in.
-    let (mut newest, mut coming) = (Copied::new(), Copied::new());
+    let mut told = Told::default();
     while let Some(event) = events.next().await {
         match event {
-            Ok(event) => take(event, &mut newest, &mut coming, &seen),
-            Err(_) => tokio::time::sleep(PAUSE).await,
+            Ok(event) => {
+                let mut seen = seen.lock().expect("no one panics while holding it");
+                told.take(&event, &mut seen);
+                put_together(event, &mut seen);
+            }
+            Err(error) => {
+                told.is_expired = is_expiry(&error);
+                tokio::time::sleep(PAUSE).await;
+            }
         }
         super::doze(&mut dice, 20, &seen).await;
     }
 }
 
-fn take(event: Event<ConfigMap>, newest: &mut Copied, coming: &mut Copied, seen: &Mutex<Seen>) {
-    let mut seen = seen.lock().expect("no one panics while holding it");
-    let mut check = |object: &ConfigMap, may_repeat: bool| {
+/// kube-rs starts anew after this error and after no other, once it has listed.
+fn is_expiry(error: &Error) -> bool {
+    matches!(error, Error::WatchError(status) if status.code == 410)
+}
+
+impl Told {
+    fn check(&mut self, object: &ConfigMap, may_repeat: bool, seen: &mut Seen) -> (String, u64) {
         let (name, revision) = entry(object);
-        let before = newest.insert(name.clone(), revision).unwrap_or(0);
+        let before = self.newest.insert(name.clone(), revision).unwrap_or(0);
         if revision < before || (revision == before && !may_repeat) {
             seen.problems.push(format!("{name} went from {before} to {revision}"));
         }
         (name, revision)
-    };
+    }
+
+    fn take(&mut self, event: &Event<ConfigMap>, seen: &mut Seen) {
+        match event {
+            Event::Init => {
+                if self.is_following && !self.is_expired {
+                    seen.problems.push("started anew, though its revision was not gone".to_owned());
+                }
+                self.is_following = false;
+                self.coming.clear();
+            }
+            Event::InitApply(object) => {
+                let (name, revision) = self.check(object, true, seen);
+                self.coming.insert(name, revision);
+            }
+            Event::InitDone => {
+                self.is_following = true;
+                seen.lists += 1;
+                let listed = std::mem::take(&mut self.coming);
+                seen.stretches.push(Stretch { listed, events: Vec::new() });
+            }
+            Event::Apply(object) | Event::Delete(object) => {
+                let (name, revision) = self.check(object, false, seen);
+                let change = Change { name, is_gone: matches!(event, Event::Delete(_)) };
+                match seen.stretches.last_mut() {
+                    Some(stretch) => stretch.events.push((revision, change)),
+                    None => seen.problems.push(format!("{change:?} at {revision} before any list")),
+                }
+            }
+        }
+        self.is_expired = false;
+    }
+}
+
+fn put_together(event: Event<ConfigMap>, seen: &mut Seen) {
     match event {
-        Event::Init => coming.clear(),
-        Event::InitApply(object) => {
-            let (name, revision) = check(&object, true);
-            coming.insert(name, revision);
-        }
-        Event::InitDone => {
-            seen.copy = Some(std::mem::take(coming));
-            seen.lists += 1;
-        }
+        Event::Init | Event::InitApply(_) => {}
+        Event::InitDone => seen.copy = seen.stretches.last().map(|stretch| stretch.listed.clone()),
         Event::Apply(object) => {
-            let (name, revision) = check(&object, false);
+            let (name, revision) = entry(&object);
             seen.copy.get_or_insert_default().insert(name, revision);
         }
         Event::Delete(object) => {
-            let (name, _) = check(&object, false);
-            seen.copy.get_or_insert_default().remove(&name);
+            seen.copy.get_or_insert_default().remove(&object.name_any());
         }
     }
 }
@@ -75,16 +127,20 @@ fn take(event: Event<ConfigMap>, newest: &mut Copied, coming: &mut Copied, seen:
 pub(super) async fn reflect(api: Api<ConfigMap>, config: watcher::Config, seen: Arc<Mutex<Seen>>) {
     let (reader, writer) = reflector::store();
     let mut events = reflector(writer, watcher(api, config)).boxed();
+    let mut told = Told::default();
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
                 let mut seen = seen.lock().expect("no one panics while holding it");
-                seen.lists += usize::from(matches!(event, Event::InitDone));
+                told.take(&event, &mut seen);
                 if seen.lists > 0 {
                     seen.copy = Some(reader.state().iter().map(|object| entry(object)).collect());
                 }
             }
-            Err(_) => tokio::time::sleep(PAUSE).await,
+            Err(error) => {
+                told.is_expired = is_expiry(&error);
+                tokio::time::sleep(PAUSE).await;
+            }
         }
     }
 }

@@ -3,9 +3,11 @@
 use serde_json::json;
 
 use super::*;
+use crate::log::Change;
 
 fn log() -> Log {
-    [(3, "a"), (5, "b"), (6, "a"), (9, "b")].map(|(revision, name)| (revision, name.to_owned())).into()
+    let change = |name: &str| Change { name: name.to_owned(), is_gone: false };
+    [(3, "a"), (5, "b"), (6, "a"), (9, "b")].map(|(revision, name)| (revision, change(name))).into()
 }
 
 fn judged(lines: &[Value]) -> Result<Summary, String> {

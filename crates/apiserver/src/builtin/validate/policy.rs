@@ -151,7 +151,7 @@ fn check_validation(
     if !told.text().is_empty() && told.text().trim().is_empty() {
         errors.push(told.invalid("must be non-empty if specified"));
     } else if !told.text().is_empty()
-        && let Some(program) = compile(&told, scope, defined, errors)
+        && let Some(program) = compile(&told, scope.of_message(), defined, errors)
         && !matches!(program.result(), Type::String(_))
     {
         errors.push(told.invalid(format!("must evaluate to string but got {}", program.result())));

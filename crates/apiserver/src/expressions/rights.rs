@@ -1,0 +1,80 @@
+//! What `authorizer` is in expressions about writes: the rights of whoever sent the request, and of any service account.
+
+use std::rc::Rc;
+
+use cel::{Decision, Question, Resource, Target, Value as Cel};
+use serde_json::Value;
+
+use crate::access::{Action, Object, On};
+use crate::auth::{Identity, account_groups, account_user};
+use crate::engine::{Engine, text};
+use crate::webhooks::Asking;
+
+/// The rights that expressions about one write may ask about.
+#[derive(Clone, Copy)]
+pub(crate) struct Rights<'a> {
+    engine: &'a Engine,
+    asking: &'a Asking<'a>,
+    object: &'a Value,
+}
+
+impl<'a> Rights<'a> {
+    /// The rights of whoever wants to write this object.
+    pub fn new(engine: &'a Engine, asking: &'a Asking<'a>, object: &'a Value) -> Self {
+        Self { engine, asking, object }
+    }
+
+    /// `authorizer`.
+    pub fn variable<'v>(&self, name: &str) -> Option<Cel<'v>> {
+        (name == "authorizer").then(|| Cel::Question(Rc::default()))
+    }
+
+    /// `authorizer.requestResource`.
+    pub fn dotted<'v>(&self, variable: &str, field: &str) -> Option<Cel<'v>> {
+        if (variable, field) != ("authorizer", "requestResource") {
+            return None;
+        }
+        let call = self.asking.call;
+        let name = match call.name() {
+            "" => text(self.object, "/metadata/name"),
+            name => name,
+        };
+        let namespace = match &*call.resource.table {
+            "/namespaces" => name,
+            _ => call.namespace.as_deref().unwrap_or_default(),
+        };
+        let resource = Resource {
+            group: call.resource.group.to_string(),
+            resource: call.resource.plural.to_string(),
+            subresource: call.part().to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        let question = Question { account: None, on: Target::Resource(resource) };
+        Some(Cel::Question(Rc::new(question)))
+    }
+
+    /// Whether somebody may do something.
+    pub fn decide(&self, question: &Question, verb: &str) -> Decision {
+        // As in Kubernetes, an account that is asked about belongs to the groups of accounts and to no other.
+        let account = question.account.as_ref().map(|(namespace, name)| Identity {
+            user: account_user(namespace, name),
+            groups: account_groups(namespace),
+            ..Identity::default()
+        });
+        let identity = account.as_ref().unwrap_or(&self.asking.call.identity);
+        let on = match &question.on {
+            Target::Path(path) => On::Path(path),
+            Target::Resource(resource) => On::Object(Object {
+                group: &resource.group,
+                resource: &resource.resource,
+                subresource: &resource.subresource,
+                namespace: &resource.namespace,
+                name: &resource.name,
+            }),
+            Target::Unsaid | Target::Group(_) => return Decision::default(),
+        };
+        let reason = self.engine.decide(identity, &Action { verb: verb.into(), on });
+        Decision { is_allowed: reason.is_some(), reason: reason.unwrap_or_default(), error: None }
+    }
+}
