@@ -85,7 +85,11 @@ impl Plane {
     /// Lets time pass for the controllers: quickly, if they have a clock of their own.
     pub async fn pass(&mut self, time: Duration) -> Result<()> {
         match &mut self.clock {
-            Some(clock) => clock.pass(time).await,
+            Some(clock) => {
+                clock.pass(time).await?;
+                self.until_recovered().await;
+                Ok(())
+            }
             None => {
                 tokio::time::sleep(time).await;
                 Ok(())

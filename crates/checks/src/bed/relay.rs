@@ -35,6 +35,11 @@ impl Relay {
         self.port
     }
 
+    /// Whether it lets anything through.
+    pub fn is_open(&self) -> bool {
+        *self.open.borrow()
+    }
+
     /// Lets nothing through any more, in either direction; connections stay open and hang.
     pub fn cut(&self) {
         self.open.send_replace(false);

@@ -1,6 +1,7 @@
 //! Which members have joined, and as what: joins them as a scenario describes them, cuts them off, lets them go.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
@@ -13,6 +14,8 @@ use super::{PATIENCE, Plane};
 
 /// Where the clusters of a control plane are listed.
 const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
+/// How long members may take to recover.
+const RECOVERY: Duration = Duration::from_secs(90);
 
 impl Plane {
     /// Joins every member, which nobody need look after yet.
@@ -118,6 +121,26 @@ impl Plane {
         self.until_known("that every member is ready", &joined).await
     }
 
+    /// On a busy machine a member may not answer within the strides of the clock, and counts as not ready for some
+    /// seconds afterwards, which nobody asked for. One that is not ready for another reason stays as it is.
+    pub(super) async fn until_recovered(&self) {
+        let door = self.bed.control.door();
+        let ways = self.ways.iter().zip(&self.joined).filter(|(way, _)| way.is_open());
+        let reachable: Vec<&str> =
+            ways.filter_map(|(_, joined)| Some(joined.as_ref()?.name.as_str())).collect();
+        let recovered = until("that members are ready again", RECOVERY, async || {
+            let Ok(mut connection) = door.connect().await else { return false };
+            let answer = connection.json(Method::GET, CLUSTERS, "").await;
+            let is_well = |object: &Value| {
+                let metadata = &object["metadata"];
+                let is_member = metadata["name"].as_str().is_some_and(|name| reachable.contains(&name));
+                !is_member || metadata["deletionTimestamp"].is_string() || says_ready(object)
+            };
+            answer.is_ok_and(|(_, list)| list["items"].as_array().is_some_and(|all| all.iter().all(is_well)))
+        });
+        drop(recovered.await);
+    }
+
     async fn until_known(&self, what: &str, wanted: &[Cluster]) -> Result<()> {
         let door = self.bed.control.door();
         until(what, PATIENCE, async || {
@@ -133,7 +156,9 @@ impl Plane {
 fn is_ready(list: &Value, wanted: &Cluster) -> bool {
     let mut all = list["items"].as_array().into_iter().flatten();
     let object = all.find(|object| object["metadata"]["name"] == wanted.name.as_str());
-    object.is_some_and(|object| {
-        wanted.is_described_by(object) && object["status"].to_string().contains("ClusterReady")
-    })
+    object.is_some_and(|object| wanted.is_described_by(object) && says_ready(object))
+}
+
+fn says_ready(object: &Value) -> bool {
+    object["status"].to_string().contains("ClusterReady")
 }
