@@ -21,13 +21,13 @@ const COMPONENT: &str = "binding-status-controller";
 
 /// Brings one binding's status, and its template's, in line.
 pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
-    let Some(seen) = ctx.view.binding(key) else {
+    let is_placed = |binding: &Arc<Binding>| {
+        binding.status.last_scheduled_time.is_some() || !binding.spec.required_by.is_empty()
+    };
+    let Some(seen) = ctx.view.binding(key).filter(is_placed) else {
         ctx.unfinished.end(key);
         return Ok(Next::Wait);
     };
-    if seen.status.last_scheduled_time.is_none() && seen.spec.required_by.is_empty() {
-        return Ok(Next::Wait);
-    }
     let template_key = TemplateKey::of(&seen);
     let template = ctx.view.world().templates.get(&template_key).cloned();
     let mut version = seen.metadata.resource_version.clone();
@@ -35,6 +35,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let known: Vec<(WorkKey, Mark)> =
         ctx.view.works_seen(&seen).into_iter().map(|(key, version, _)| (key, version)).collect();
     if ctx.view.settled().holds(key, Question::Status, Mark::of((&version, &template_version, &known))) {
+        ctx.unfinished.end(key);
         return Ok(Next::Wait);
     }
     let answer = status(&seen, &ctx.view.work_statuses(&seen));

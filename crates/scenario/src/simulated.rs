@@ -35,7 +35,7 @@ const EPOCH: &str = "2026-01-01T00:00:00Z";
 /// How often is looked whether everything rests.
 const LOOK: Duration = Duration::from_millis(500);
 /// How long nothing may happen until that is called rest.
-const REST: Duration = Duration::from_secs(7);
+const REST: Duration = Duration::from_secs(3);
 /// The same where failures are retried with growing pauses.
 const REST_WITH_FAILURES: Duration = Duration::from_secs(25);
 /// What does not rest within this time never will.
@@ -212,7 +212,8 @@ impl Simulated {
         while begun.elapsed() < PATIENCE {
             tokio::time::sleep(LOOK).await;
             let revisions = self.revisions();
-            if revisions != last.0 || self.faults.is_under_way() {
+            let is_kept_back = !self.ctx.unfinished.is_empty();
+            if revisions != last.0 || self.faults.is_under_way() || is_kept_back {
                 last = (revisions, Instant::now());
             } else if last.1.elapsed() >= rest {
                 return Ok(());

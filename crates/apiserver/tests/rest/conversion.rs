@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Ask, DEFINITIONS, Server};
 use crate::webhooks::Webhook;
+use apiserver::body::Body;
 
 const V1: &str = "/apis/ex.com/v1/namespaces/default/hosts";
 const V2: &str = "/apis/ex.com/v2/namespaces/default/hosts";
@@ -83,6 +84,20 @@ fn host(version: &str, name: &str, spec: Value) -> Value {
     json!({ "apiVersion": format!("ex.com/{version}"), "kind": "Host", "metadata": { "name": name }, "spec": spec })
 }
 
+/// The first events of a watch, each by the words at these places in it.
+async fn events(body: &mut Body, count: usize, places: [&str; 3]) -> Vec<[String; 3]> {
+    let mut text = String::new();
+    while text.lines().count() < count {
+        let frame = body.frame().await.expect("more events").expect("a frame");
+        text.push_str(std::str::from_utf8(frame.data_ref().expect("data")).expect("text"));
+    }
+    let words = |line: &str| {
+        let event: Value = serde_json::from_str(line).expect("an event");
+        places.map(|place| event.pointer(place).and_then(Value::as_str).expect("a word").to_owned())
+    };
+    text.lines().map(words).collect()
+}
+
 #[tokio::test]
 async fn every_version_shows_what_every_version_wrote() {
     let (server, webhook) = (Server::new().await, converter().await);
@@ -143,22 +158,10 @@ async fn watches_speak_the_version_that_was_asked_for() {
     let mut body = server.open(Ask::get(&format!("{V2}?watch=true"))).await.into_body();
     server.ask(Ask::merge(&format!("{V1}/a"), json!({ "spec": { "hostPort": "h:2" } }))).await.expect(200);
     server.ask(Ask::delete(&format!("{V1}/a"))).await.expect(200);
-    let mut text = String::new();
-    while text.lines().count() < 3 {
-        let frame = body.frame().await.expect("more events").expect("a frame");
-        text.push_str(std::str::from_utf8(frame.data_ref().expect("data")).expect("text"));
-    }
-    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
-    let seen: Vec<(&str, &str, &str)> = events
-        .iter()
-        .map(|event| {
-            let word = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).expect("a word");
-            (word("/type"), word("/object/apiVersion"), word("/object/spec/port"))
-        })
-        .collect();
+    let seen = events(&mut body, 3, ["/type", "/object/apiVersion", "/object/spec/port"]).await;
     assert_eq!(
         seen,
-        [("ADDED", "ex.com/v2", "1"), ("MODIFIED", "ex.com/v2", "2"), ("DELETED", "ex.com/v2", "2")]
+        [["ADDED", "ex.com/v2", "1"], ["MODIFIED", "ex.com/v2", "2"], ["DELETED", "ex.com/v2", "2"]]
     );
 }
 
@@ -293,26 +296,14 @@ async fn selectors_look_at_what_is_converted() {
         server.ask(Ask::merge(&format!("{V1}/a"), change)).await.expect(200);
     }
     server.ask(Ask::delete(&selected)).await.expect(200);
-    let mut text = String::new();
-    while text.lines().count() < 6 {
-        let frame = body.frame().await.expect("more events").expect("a frame");
-        text.push_str(std::str::from_utf8(frame.data_ref().expect("data")).expect("text"));
-    }
-    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
-    let seen: Vec<(&str, &str, &str)> = events
-        .iter()
-        .map(|event| {
-            let word = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).expect("a word");
-            (word("/type"), word("/object/metadata/name"), word("/object/spec/port"))
-        })
-        .collect();
+    let seen = events(&mut body, 6, ["/type", "/object/metadata/name", "/object/spec/port"]).await;
     let expected = [
-        ("ADDED", "a", "1"),
-        ("ADDED", "c", "1"),
-        ("DELETED", "a", "1"),
-        ("ADDED", "a", "1"),
-        ("DELETED", "a", "1"),
-        ("DELETED", "c", "1"),
+        ["ADDED", "a", "1"],
+        ["ADDED", "c", "1"],
+        ["DELETED", "a", "1"],
+        ["ADDED", "a", "1"],
+        ["DELETED", "a", "1"],
+        ["DELETED", "c", "1"],
     ];
     assert_eq!(seen, expected);
     assert_eq!(names(V2).await, ["b"], "what was not selected was not deleted");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use decide::BindingKey;
 use tokio::time::Instant;
 
-/// Nobody looks at a status that is older than this.
+/// How old a status may be that somebody looks at.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The bindings of which something is kept back. Clones share it.
@@ -25,6 +25,11 @@ impl Unfinished {
         let mut since = self.since.lock().expect("no one panics while holding it");
         let since = *since.entry(key.clone()).or_insert(now);
         PATIENCE.checked_sub(now - since).filter(|left| !left.is_zero())
+    }
+
+    /// Whether nothing is kept back of any binding.
+    pub fn is_empty(&self) -> bool {
+        self.since.lock().expect("no one panics while holding it").is_empty()
     }
 
     /// Nothing is kept back any more.
@@ -46,7 +51,9 @@ mod tests {
         assert_eq!(unfinished.wait(&key), Some(PATIENCE / 2), "counted from the first");
         tokio::time::advance(PATIENCE / 2).await;
         assert_eq!(unfinished.wait(&key), None);
+        assert!(!unfinished.is_empty());
         unfinished.end(&key);
+        assert!(unfinished.is_empty());
         assert_eq!(unfinished.wait(&key), Some(PATIENCE), "what comes then is new");
     }
 }

@@ -48,10 +48,15 @@ fn check(told: &BTreeSet<String>, kinds: &[&str], reasons: &[&str]) {
 }
 
 async fn report_healthy(stack: &Stack, member: &str) {
+    report(stack, member, 2).await;
+}
+
+/// A member says how many of two are there.
+async fn report(stack: &Stack, member: &str, ready: u32) {
     let member = stack.member(member);
     let generation = member.get(NGINX).await.expect("it is there")["metadata"]["generation"].clone();
     let status = json!({ "status": {
-        "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
+        "replicas": 2, "updatedReplicas": 2, "readyReplicas": ready, "availableReplicas": ready,
         "observedGeneration": generation,
     } });
     member.rest.merge(&format!("{NGINX}/status"), &status).await.expect("the server answers");
@@ -75,6 +80,37 @@ async fn play() -> Stack {
     stack.member("member1").rest.delete(NGINX, None).await.expect("the server answers");
     stack.settle().await;
     stack
+}
+
+/// While copies start, what is not final is kept back for some seconds; what is final is told at once.
+#[tokio::test(start_paused = true)]
+async fn what_is_not_final_is_told_now_and_then() {
+    let stack = Stack::new(&BOTH).await;
+    stack.create(policy("pp", ("Deployment", "nginx"), &BOTH, json!({}))).await;
+    stack.create(nginx()).await;
+    stack.until_in(NGINX, &BOTH).await;
+    stack.settle().await;
+    let told = || {
+        let asked = stack.control.gate.asked();
+        let of = |path: &str| asked.iter().filter(|one| **one == format!("PATCH {path}/status")).count();
+        (of(BINDING), of(NGINX))
+    };
+    stack.control.gate.forget();
+    for (member, ready) in [("member1", 1), ("member1", 2), ("member2", 1), ("member2", 2)] {
+        report(&stack, member, ready).await;
+        tokio::time::sleep(Duration::from_millis(1_200)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(told(), (1, 1), "four steps on the way, and only the last is final");
+    stack.settle().await;
+    assert_eq!(told(), (1, 1), "nothing more is to be told");
+    stack.control.gate.forget();
+    report(&stack, "member2", 1).await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(told(), (0, 0), "it may recover");
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(told(), (1, 1), "it did not");
+    assert!(stack.ctx.unfinished.is_empty(), "nothing is kept back");
 }
 
 #[tokio::test(start_paused = true)]
