@@ -15,6 +15,10 @@ pub const WORK_PERMANENT_ID: &str = "work.karmada.io/permanent-id";
 pub const MANAGED: &str = "karmada.io/managed";
 /// `true` on what belongs to the control plane itself.
 pub const SYSTEM: &str = "karmada.io/system";
+/// On Works of Karmada up to 1.13: what is to be done with them besides the usual.
+pub const INSTRUCTION: &str = "propagation.karmada.io/instruction";
+/// Value of [`INSTRUCTION`]: nothing.
+pub const SUPPRESSED: &str = "suppressed";
 /// Value of [`MANAGED`] and [`SYSTEM`].
 pub const TRUE: &str = "true";
 

@@ -34,6 +34,9 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let existing = existing_works(ctx, &binding).await?;
     let (answer, sources) = decide_works(ctx, &binding, &existing);
     answer.failed.values().for_each(|failed| tell::override_failed(ctx, &binding, failed));
+    if let Some(frozen @ Frozen::NotUnderstood { .. }) = &answer.frozen {
+        tell::left_as_it_is(ctx, &binding, frozen);
+    }
     let cleaned = clean_up(ctx, &binding, &answer, &existing).await;
     if let Some(error) = cleaned.as_ref().err().filter(|error| !error.is_conflict()) {
         tell::clean_up_failed(ctx, &binding, error);

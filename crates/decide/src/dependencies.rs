@@ -51,11 +51,12 @@ impl fmt::Display for DependencyPolicyConflict {
 /// What a binding takes along; nothing when it is told not to, or is going.
 ///
 /// A binding that is pinned to an older template still needs what that one needed, which it has written
-/// down (R2, L6). Only namespaced bindings take anything along, as in Karmada.
+/// down (R2, L6); so does one of a kind that nobody here can tell about, but Karmada's scripts could (C7). Only
+/// namespaced bindings take anything along, as in Karmada.
 pub fn needs(
     binding: &Binding,
     template: Option<&Template>,
-    ask: impl FnOnce(&Template) -> Vec<DependentObjectReference>,
+    ask: impl FnOnce(&Template) -> Option<Vec<DependentObjectReference>>,
 ) -> Vec<DependentObjectReference> {
     let metadata = &binding.metadata;
     if !binding.spec.propagate_deps || metadata.deletion_timestamp.is_some() || metadata.namespace.is_empty()
@@ -65,10 +66,7 @@ pub fn needs(
     let pinned = |template: &&Template| {
         Pin::read(metadata).is_none_or(|pin| pin.template.is_empty() || pin.template == template.digest)
     };
-    match template.filter(pinned) {
-        Some(template) => ask(template),
-        None => noted(binding),
-    }
+    template.filter(pinned).and_then(ask).unwrap_or_else(|| noted(binding))
 }
 
 /// What a binding has written down that it takes along.

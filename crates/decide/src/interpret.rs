@@ -85,6 +85,11 @@ impl Kind {
     }
 }
 
+/// True for kinds that are understood without a script.
+pub fn is_understood(api_version: &str, kind: &str) -> bool {
+    Kind::named(api_version, kind).is_some()
+}
+
 /// True for built-in kinds that can be told how many replicas to run.
 pub fn has_replicas(api_version: &str, kind: &str) -> bool {
     Kind::named(api_version, kind).is_some_and(|kind| kind.replicas_field().is_some())
@@ -127,11 +132,16 @@ pub fn told_replicas(object: &Value) -> Option<i32> {
     i32::try_from(integer(object, &["spec", field])?).ok()
 }
 
+/// True for a Deployment whose replicas the member decides.
+pub fn retains_replicas(manifest: &Value) -> bool {
+    Kind::of(manifest) == Some(Kind::Deployment)
+        && text(manifest, &["metadata", "labels", labels::RETAIN_REPLICAS]) == labels::TRUE
+}
+
 /// Keeps in a manifest what the member decides. Server-side apply leaves fields alone that the manifest does
 /// not name (C4), so only the replicas of a Deployment that says so must be taken over.
 pub fn retain(manifest: &mut Value, member: &Value) {
-    let retains = text(manifest, &["metadata", "labels", labels::RETAIN_REPLICAS]) == labels::TRUE;
-    if let (Some(Kind::Deployment), true) = (Kind::of(manifest), retains)
+    if retains_replicas(manifest)
         && let Some(replicas) = at(member, &["spec", "replicas"])
     {
         put(manifest, &["spec", "replicas"], replicas.clone());

@@ -109,7 +109,7 @@ pub struct Template {
     /// How many replicas it wants and what each needs, as its kind is built in.
     pub interpretation: Interpretation,
     /// What must go along, as its kind is built in.
-    pub dependencies: Vec<DependentObjectReference>,
+    pub dependencies: Option<Vec<DependentObjectReference>>,
     /// The object without its labels and annotations, and without what it says about who owns its fields: that is
     /// most of it, and asked once.
     pub(crate) document: Document,
@@ -147,7 +147,7 @@ impl Template {
             deleting: metadata.deletion_timestamp.is_some(),
             digest: digest(object),
             interpretation: interpret::interpretation(object),
-            dependencies: interpret::dependencies(object).unwrap_or_default(),
+            dependencies: interpret::dependencies(object),
             document: Document::of(object)?,
         })
     }

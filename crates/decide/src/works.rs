@@ -22,6 +22,7 @@ pub use namespaces::{is_synced, namespace_works};
 pub use prune::prune;
 
 use crate::binding::is_held;
+use crate::interpret;
 use crate::overrides::Failed;
 use crate::template::Template;
 
@@ -102,6 +103,12 @@ pub enum Frozen {
         /// Digest of the template now.
         found: String,
     },
+    /// Its replicas are divided, and only a script of Karmada's knows where an object of this kind says how many it
+    /// has (C7).
+    NotUnderstood {
+        /// The kind.
+        kind: String,
+    },
 }
 
 impl fmt::Display for Frozen {
@@ -116,6 +123,11 @@ impl fmt::Display for Frozen {
             Frozen::OtherTemplate { .. } => {
                 formatter.write_str("the template was changed and no policy has taken the change over")
             }
+            Frozen::NotUnderstood { kind } => write!(
+                formatter,
+                "its replicas are divided and it is not known where a {kind} says how many it has; a policy that \
+                 duplicates it would be followed"
+            ),
         }
     }
 }
@@ -201,10 +213,19 @@ fn source<'a>(binding: &Binding, sources: Sources<'a>) -> Result<&'a Template, F
     }
     let template = sources.template.ok_or(Frozen::NoTemplate)?;
     let pinned = Pin::read(&binding.metadata).ok_or(Frozen::NotPinned)?.template;
-    match pinned == template.digest {
-        true => Ok(template),
-        false => Err(Frozen::OtherTemplate { pinned, found: template.digest.clone() }),
+    if pinned != template.digest {
+        return Err(Frozen::OtherTemplate { pinned, found: template.digest.clone() });
     }
+    let understood = interpret::is_understood(&template.key.api_version, &template.key.kind);
+    match understood || !is_divided(&binding.spec) {
+        true => Ok(template),
+        false => Err(Frozen::NotUnderstood { kind: template.key.kind.clone() }),
+    }
+}
+
+/// Whether its clusters do not all have as many replicas as it has altogether.
+fn is_divided(spec: &BindingSpec) -> bool {
+    spec.replicas > 0 && targets(spec).iter().any(|target| target.replicas != spec.replicas)
 }
 
 /// The existing Works with the brake as it is now.

@@ -3,6 +3,7 @@
 use api::override_policy::AppliedOverride;
 use api::{Binding, Work, annotations};
 use decide::overrides::Failed;
+use decide::works::Frozen;
 
 use crate::ctx::Ctx;
 use crate::events::{Regarding, Tone};
@@ -40,6 +41,13 @@ pub fn override_failed(ctx: &Ctx, binding: &Binding, failed: &Failed) {
     let about = Regarding::template_of(binding);
     let message = failed.to_string();
     ctx.tell_standing(about, OVERRIDES, Tone::Warning, "ApplyOverridePolicyFailed", &message);
+}
+
+/// What members have of it stays as it is, and will until somebody changes something.
+pub fn left_as_it_is(ctx: &Ctx, binding: &Binding, why: &Frozen) {
+    let message = format!("Works are left as they are: {why}.");
+    let about = Regarding::template_of(binding);
+    ctx.tell_standing(about, COMPONENT, Tone::Warning, "SyncWorkFailed", &message);
 }
 
 /// The override policies that a Work which was just written remembers.

@@ -94,6 +94,19 @@ fn c7_a_binding_that_karmada_made_stays_as_it_is() {
 }
 
 #[test]
+fn c7_what_karmadas_scripts_found_out_stays() {
+    let check = |api_version: &str, expected: i32| {
+        let template = template(api_version, "web");
+        let mut made = bound(&template, json!({}), None);
+        made.metadata.annotations.clear();
+        made.spec.replicas = 10;
+        assert_eq!(bound(&template, json!({}), Some(&made)).spec.replicas, expected, "{api_version}");
+    };
+    check("example.com/v1", 10);
+    check("networking.k8s.io/v1", 3);
+}
+
+#[test]
 fn c5_two_kinds_of_one_name_do_not_share_a_binding() {
     let first = bound(&template("networking.k8s.io/v1", "web"), json!({}), None);
     let check = |other: &Template, expected: Option<&str>| {

@@ -11,6 +11,7 @@ use api::{ObjectMeta, OwnerReference, Placement, finalizers};
 
 use super::{Bound, Interpretation};
 use crate::gates::Gates;
+use crate::interpret;
 use crate::policy::Policy;
 use crate::template::Template;
 
@@ -40,6 +41,7 @@ impl<'w> Wanted<'w> {
         gates: &Gates,
     ) -> Wanted<'w> {
         let rules = &policy.spec;
+        let interpretation = told_by_others(template, bound).unwrap_or(interpretation);
         Wanted {
             resource: reference(template, bound),
             propagate_deps: rules.propagate_deps,
@@ -97,6 +99,20 @@ impl<'w> Wanted<'w> {
             suspension: existing.suspension,
         }
     }
+}
+
+/// What a binding says already about an object of a kind that only Karmada's scripts understand: that it has no
+/// replicas, which is all we could say, would place it anew (C7).
+fn told_by_others(template: &Template, bound: Option<&Bound<'_>>) -> Option<Interpretation> {
+    let spec = &bound?.binding.spec;
+    let has_word = spec.replicas > 0 || spec.replica_requirements.is_some() || !spec.components.is_empty();
+    let is_ours = interpret::is_understood(&template.key.api_version, &template.key.kind);
+    (has_word && !is_ours).then(|| Interpretation {
+        replicas: spec.replicas,
+        requirements: spec.replica_requirements.clone(),
+        components: spec.components.clone(),
+        schedule_priority: spec.schedule_priority.as_ref().map(|one| one.priority),
+    })
 }
 
 /// Status and bookkeeping change a template's resource version too, and that is no news for members: the

@@ -75,12 +75,13 @@ fn r2_a_frozen_binding_still_needs_what_its_template_needed() {
     let template = config();
     let now = |name: &str| DependentObjectReference { name: name.to_owned(), ..Default::default() };
     let mut binding = needing("one-deployment", &["m1"], &[]);
-    let ask = |_: &Template| vec![now("new")];
+    let ask = |_: &Template| Some(vec![now("new")]);
     assert_eq!(needs(&binding, Some(&template), ask), [], "it takes nothing along");
     binding.spec.propagate_deps = true;
     assert_eq!(needs(&binding, Some(&template), ask), [now("new")]);
     let noted = serde_json::to_string(&[now("old")]).unwrap();
     binding.metadata.annotations.insert(DEPENDENCIES.to_owned(), noted);
+    assert_eq!(needs(&binding, Some(&template), |_| None), [now("old")], "what only a script can tell (C7)");
     Pin { template: "older".to_owned(), ..Pin::default() }.write(&mut binding.metadata);
     assert_eq!(needs(&binding, Some(&template), ask), [now("old")]);
     assert_eq!(needs(&binding, None, ask), [now("old")]);

@@ -1,6 +1,6 @@
 //! The answer to "where does it run": as a value, as a sentence, and as what is written on the binding.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use api::binding::{SCHEDULED, TargetCluster};
@@ -134,7 +134,10 @@ impl Placement {
         match self {
             Placement::Skipped(_) | Placement::Unchanged | Placement::Kept { .. } => return,
             Placement::Scheduled(schedule) => {
-                binding.spec.clusters.clone_from(&schedule.clusters);
+                // Karmada lists them by score; the same clusters in another order are no news (C7).
+                if !is_same(&binding.spec.clusters, &schedule.clusters) {
+                    binding.spec.clusters.clone_from(&schedule.clusters);
+                }
                 if let Trigger::Asked { at } = schedule.trigger {
                     binding.metadata.annotations.insert(RESCHEDULED.to_owned(), at.to_string());
                 }
@@ -202,4 +205,10 @@ impl fmt::Display for Placement {
             }
         }
     }
+}
+
+/// Whether two lists name the same clusters with the same replicas.
+fn is_same(one: &[TargetCluster], other: &[TargetCluster]) -> bool {
+    let all: BTreeSet<&TargetCluster> = one.iter().collect();
+    one.len() == other.len() && all == other.iter().collect()
 }

@@ -70,7 +70,7 @@ pub enum Withdraw {
 
 /// Decides about one manifest, given the member's object as it is now.
 pub fn dispatch(work: &Work, manifest: &Value, member: Option<&Value>) -> Dispatch {
-    if work.spec.suspend_dispatching == Some(true) {
+    if work.spec.suspend_dispatching == Some(true) || is_suppressed(work) {
         return Dispatch::Held;
     }
     let mut manifest = manifest.clone();
@@ -87,6 +87,11 @@ pub fn dispatch(work: &Work, manifest: &Value, member: Option<&Value>) -> Dispat
         retain(&mut manifest, member);
     }
     Dispatch::Apply(manifest)
+}
+
+/// True for Works of earlier Karmadas that only collect what a member has, and bring nothing there.
+fn is_suppressed(work: &Work) -> bool {
+    work.metadata.label(labels::INSTRUCTION) == labels::SUPPRESSED
 }
 
 /// Decides what becomes of the member's object of a Work that is being deleted.
@@ -161,6 +166,14 @@ mod tests {
             assert_eq!(dispatch(&work(true, false), &manifest, member), Dispatch::Held);
             assert_eq!(dispatch(&work(false, false), &manifest, member), Dispatch::Apply(manifest.clone()));
         }
+    }
+
+    #[test]
+    fn c7_a_work_that_only_collects_brings_nothing() {
+        let mut collecting = work(false, false);
+        let suppressed = ("propagation.karmada.io/instruction".to_owned(), "suppressed".to_owned());
+        collecting.metadata.labels.extend([suppressed]);
+        assert_eq!(dispatch(&collecting, &object(json!({}), json!({})), None), Dispatch::Held);
     }
 
     #[test]

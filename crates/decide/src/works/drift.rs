@@ -1,6 +1,8 @@
 //! Does a member still have what a Work says? Answers from what was written before, so that news about an
 //! object's status is no reason to write to the member, and a restart is none either.
 
+use std::borrow::Cow;
+
 use api::work::APPLIED;
 use api::{ConditionStatus, Work};
 use serde_json::Value;
@@ -8,9 +10,13 @@ use serde_json::Value;
 use super::dispatch::is_managed;
 use crate::conditions;
 use crate::fields::{at, integer, pairs, text};
+use crate::interpret;
 
 /// Objects that are nested deeper are taken for different.
 const DEPTH_MAX: usize = 100;
+
+/// Counted by each API server for itself, whatever it is told: the template's own count says nothing about a copy.
+const COUNTED: &str = "deprecated.daemonset.template.generation";
 
 /// What a Work and its object in the member looked like when they were last in line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,13 +72,18 @@ pub fn was_delivered(work: &Work, manifest: &Value, object: &Value) -> bool {
         applied.status == ConditionStatus::True
             && [0, work.metadata.generation].contains(&applied.observed_generation)
     });
-    applied && is_managed(object) && covers(object, manifest, DEPTH_MAX)
+    // What the member decides itself is as it should be, whatever it is.
+    let mut wanted = Cow::Borrowed(manifest);
+    if interpret::retains_replicas(manifest) {
+        interpret::retain(wanted.to_mut(), object);
+    }
+    applied && is_managed(object) && covers(object, &wanted, DEPTH_MAX)
 }
 
 fn has_marks(object: &Value, manifest: &Value) -> bool {
     ["labels", "annotations"].into_iter().all(|field| {
         let path = ["metadata", field];
-        pairs(manifest, &path).all(|(key, value)| {
+        pairs(manifest, &path).filter(|(key, _)| *key != COUNTED).all(|(key, value)| {
             at(object, &path).and_then(|marks| marks.get(key)).is_some_and(|found| found == value)
         })
     })
@@ -83,7 +94,9 @@ fn covers(found: &Value, wanted: &Value, depth: usize) -> bool {
     let Some(deeper) = depth.checked_sub(1) else { return false };
     match (found, wanted) {
         (Value::Object(found), Value::Object(wanted)) => wanted.iter().all(|(key, wanted)| {
-            wanted.is_null() || found.get(key).is_some_and(|found| covers(found, wanted, deeper))
+            wanted.is_null()
+                || key == COUNTED
+                || found.get(key).is_some_and(|found| covers(found, wanted, deeper))
         }),
         (Value::Array(found), Value::Array(wanted)) => {
             found.len() == wanted.len()
@@ -167,5 +180,25 @@ mod tests {
         check(work(2, 2, "True"), json!({ "/spec/list": [{ "a": 2 }] }), false);
         check(work(2, 2, "True"), json!({ "/spec/list": [{ "a": 1 }, { "a": 1 }] }), false);
         check(work(2, 2, "True"), json!({ "/metadata/labels/karmada.io~1managed": "no" }), false);
+    }
+
+    #[test]
+    fn what_a_member_counts_or_decides_itself_is_no_drift() {
+        let set = |count: &str| {
+            let annotations = json!({ "deprecated.daemonset.template.generation": count, "note": "n" });
+            json!({ "metadata": { "uid": "o", "generation": 4, "annotations": annotations,
+                "labels": { "karmada.io/managed": "true" } } })
+        };
+        let work = work(1, 1, "True");
+        assert!(Delivered::of(&work, &set("3")).holds(&work, &set("5"), &set("3")));
+        assert!(was_delivered(&work, &set("5"), &set("3")));
+
+        let scaled = |replicas: i32, retain: &str| {
+            json!({ "apiVersion": "apps/v1", "kind": "Deployment", "spec": { "replicas": replicas },
+                "metadata": { "labels": { "karmada.io/managed": "true",
+                    "resourcetemplate.karmada.io/retain-replicas": retain } } })
+        };
+        assert!(was_delivered(&work, &scaled(2, "true"), &scaled(7, "true")));
+        assert!(!was_delivered(&work, &scaled(2, "false"), &scaled(7, "false")));
     }
 }

@@ -386,3 +386,29 @@ fn a_workload_that_others_need_keeps_its_own_replicas() {
     let works = rendered(&binding(&template, json!({"requiredBy": needs})), &template, &[], &[]);
     assert_eq!(works.works["m1"].spec.workload.manifests[0]["spec"]["replicas"], 5);
 }
+
+/// Karmada's scripts know how to divide such a kind, and what they did stays.
+#[test]
+fn c7_divided_replicas_of_a_kind_that_is_not_understood_stay() {
+    let clone_set = json!({
+        "apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet",
+        "metadata": { "name": "web", "namespace": "default", "uid": "u1" },
+        "spec": { "replicas": 5 },
+    });
+    let template = template(clone_set);
+    let mut binding = binding(
+        &template,
+        json!({"replicas": 5, "clusters": [{"name": "m1", "replicas": 5}, {"name": "m2", "replicas": 5}]}),
+    );
+    let before = rendered(&binding, &template, &[], &[]);
+    assert_eq!(
+        (before.works.len(), before.frozen.clone()),
+        (2, None),
+        "what is whole everywhere is understood"
+    );
+    binding.spec.clusters[0].replicas = 3;
+    binding.spec.clusters[1].replicas = 2;
+    let after = rendered(&binding, &template, &[], &existing(&before));
+    assert_eq!(after.frozen, Some(Frozen::NotUnderstood { kind: "CloneSet".to_owned() }));
+    assert_eq!(after.works, before.works);
+}

@@ -19,8 +19,8 @@ use crate::works::{Sources, namespace_works, works};
 pub struct Answers<'a> {
     /// How many replicas, and what does one need?
     pub interpret: &'a (dyn Fn(&Template) -> Interpretation + Sync),
-    /// What must go along?
-    pub dependencies: &'a (dyn Fn(&Template) -> Vec<DependentObjectReference> + Sync),
+    /// What must go along? None if nobody here can tell.
+    pub dependencies: &'a (dyn Fn(&Template) -> Option<Vec<DependentObjectReference>> + Sync),
     /// Where does it run? Leaves the binding as a scheduler does, and says whether it changed it.
     pub place: &'a (dyn Fn(&mut Arc<Binding>, &World, &mut Recent) -> bool + Sync),
     /// What does each cluster receive?

@@ -36,6 +36,16 @@ fn trigger_of(binding: &Binding, clusters: &[Cluster]) -> String {
 }
 
 #[test]
+fn c7_the_same_clusters_in_another_order_are_no_news() {
+    let members = clusters(&[9, 9]);
+    let mut binding = settle(binding(json!({}), 2), &members);
+    binding.spec.clusters.reverse();
+    assert_eq!(settle(binding.clone(), &members), binding);
+    binding.spec.clusters[0].replicas = 1;
+    assert_ne!(settle(binding.clone(), &members), binding);
+}
+
+#[test]
 fn the_first_trigger_wins() {
     let members = clusters(&[9, 9]);
     let fresh = binding(dynamic(), 4);

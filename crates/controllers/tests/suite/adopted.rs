@@ -1,0 +1,108 @@
+//! C7: what Karmada decided about kinds that only its scripts understand stays as it is when Longshore takes over.
+
+use serde_json::{Value, json};
+
+use crate::kinds::{MINI, define};
+use crate::stack::{CONFIG, POLICY, Stack, config_map, policy, work_of};
+
+const BOTH: [&str; 2] = ["member1", "member2"];
+const CAR: &str = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/mini-car";
+
+/// A car of five replicas that takes along what its policy says, whole in both members.
+async fn delivered() -> Stack {
+    let stack = Stack::new(&BOTH).await;
+    for place in [&stack.control, stack.member("member1"), stack.member("member2")] {
+        define(place).await;
+    }
+    let more = json!({
+        "resourceSelectors": [{ "apiVersion": "example.com/v1", "kind": "Car" }], "propagateDeps": true,
+    });
+    stack.create(policy("pp", ("Car", ""), &BOTH, more)).await;
+    stack.create(config_map("default", "conf")).await;
+    stack
+        .create(json!({
+            "apiVersion": "example.com/v1", "kind": "Car",
+            "metadata": { "namespace": "default", "name": "mini" }, "spec": { "replicas": 5 },
+        }))
+        .await;
+    stack.until_in(MINI, &BOTH).await;
+    stack.settle().await;
+    stack
+}
+
+/// Nobody but a script of Karmada's knows that a car needs its ConfigMap.
+async fn needs_its_config(stack: &mut Stack) {
+    stack.stop().await;
+    let needs = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "conf" }]);
+    let annotations = json!({
+        "resourcebinding.karmada.io/dependencies": needs.to_string(), "longshore.io/pin": null,
+    });
+    stack.merge(CAR, json!({ "metadata": { "annotations": annotations } })).await;
+    stack.restart().await;
+    stack.until_in(CONFIG, &BOTH).await;
+    stack.settle().await;
+}
+
+/// As Karmada divides them: by weight, the better cluster first.
+async fn is_divided(stack: &mut Stack) {
+    stack.stop().await;
+    let weight =
+        |name: &str, weight: u32| json!({ "targetCluster": { "clusterNames": [name] }, "weight": weight });
+    let placement = json!({
+        "clusterAffinity": { "clusterNames": BOTH },
+        "replicaScheduling": {
+            "replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
+            "weightPreference": { "staticWeightList": [weight("member1", 2), weight("member2", 3)] },
+        },
+    });
+    stack.merge(POLICY, json!({ "spec": { "placement": placement } })).await;
+    let placement = stack.get(POLICY).await["spec"]["placement"].clone();
+    let annotations = json!({
+        "policy.karmada.io/applied-placement": placement.to_string(), "longshore.io/pin": null,
+    });
+    let clusters = json!([{ "name": "member2", "replicas": 3 }, { "name": "member1", "replicas": 2 }]);
+    let spec = json!({ "replicas": 5, "clusters": clusters, "placement": placement });
+    stack.merge(CAR, json!({ "metadata": { "annotations": annotations }, "spec": spec })).await;
+    let generation = stack.get(CAR).await["metadata"]["generation"].clone();
+    let status = json!({ "status": { "schedulerObservedGeneration": generation } });
+    stack.merge(&format!("{CAR}/status"), status).await;
+    for (member, replicas) in [("member1", 2), ("member2", 3)] {
+        let work = work_of(member, "Car", "mini");
+        let mut manifest = stack.get(&work).await["spec"]["workload"]["manifests"][0].clone();
+        manifest["spec"]["replicas"] = replicas.into();
+        stack.merge(&work, json!({ "spec": { "workload": { "manifests": [manifest] } } })).await;
+        // Karmada does not note which state of a Work it applied.
+        let mut conditions = stack.get(&work).await["status"]["conditions"].clone();
+        for condition in conditions.as_array_mut().expect("a list") {
+            condition["observedGeneration"] = 0.into();
+        }
+        stack.merge(&format!("{work}/status"), json!({ "status": { "conditions": conditions } })).await;
+        let patch = json!({ "spec": { "replicas": replicas } });
+        stack.member(member).rest.merge(MINI, &patch).await.expect("the server answers");
+        stack.member(member).gate.forget();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_scripts_found_out_is_kept_and_nothing_is_written_for_it() {
+    let mut stack = delivered().await;
+    needs_its_config(&mut stack).await;
+    is_divided(&mut stack).await;
+    let works = async |stack: &Stack| {
+        let all = stack.get("/apis/work.karmada.io/v1alpha1/works").await;
+        let spec = |work: &Value| (work["metadata"]["name"].clone(), work["spec"].clone());
+        all["items"].as_array().expect("a list").iter().map(spec).collect::<Vec<_>>()
+    };
+    let (spec, before) = (stack.get(CAR).await["spec"].clone(), works(&stack).await);
+    stack.restart().await;
+    stack.settle().await;
+    assert_eq!(stack.get(CAR).await["spec"], spec);
+    assert_eq!(works(&stack).await, before);
+    for member in BOTH {
+        assert_eq!(stack.member(member).gate.writes(), Vec::<String>::new(), "{member}");
+    }
+    let told = stack.told("mini", "SyncWorkFailed").await;
+    assert!(told.iter().any(|(message, _)| message.contains("where a Car says how many")), "{told:?}");
+    stack.until_in(CONFIG, &BOTH).await;
+    stack.stop().await;
+}
