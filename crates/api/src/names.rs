@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::labels::DEPENDED_BY_PREFIX;
+use crate::labels::{self, DEPENDED_BY_PREFIX};
 
 /// Namespace of Karmada's own components.
 pub const SYSTEM_NAMESPACE: &str = "karmada-system";
@@ -47,13 +47,24 @@ pub fn is_reserved_namespace(namespace: &str) -> bool {
 }
 
 /// True for namespaces in which nothing is a template: Kubernetes' own, and those of the control plane.
-pub fn is_left_alone(namespace: &str) -> bool {
+fn is_left_alone(namespace: &str) -> bool {
     namespace.starts_with("kube-") || is_reserved_namespace(namespace)
+}
+
+/// True for what no policy takes, whatever it selects.
+pub fn is_no_template(namespace: &str, object: &serde_json::Value) -> bool {
+    is_left_alone(namespace) || is_made_by_server(object) || is_of_the_system(object)
+}
+
+/// True for what carries the mark of the control plane's own things: the credentials of members for instance, which may
+/// lie in a namespace of any name and must not be sent to all the others.
+fn is_of_the_system(object: &serde_json::Value) -> bool {
+    object["metadata"]["labels"][labels::SYSTEM] == labels::TRUE
 }
 
 /// True for roles and bindings that every API server makes for itself. Each cluster has its own; a policy that
 /// selects all roles means those that somebody wrote.
-pub fn is_made_by_server(object: &serde_json::Value) -> bool {
+fn is_made_by_server(object: &serde_json::Value) -> bool {
     let is_access = |version: &str| version.starts_with("rbac.authorization.k8s.io/");
     object["apiVersion"].as_str().is_some_and(is_access)
         && object["metadata"]["labels"]["kubernetes.io/bootstrapping"] == "rbac-defaults"

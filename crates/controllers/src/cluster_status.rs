@@ -8,7 +8,7 @@ use api::{Cluster, Condition, ConditionStatus, kinds};
 use decide::conditions;
 use decide::readiness::not_yet;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::ctx::Ctx;
 use crate::members::Member;
@@ -25,6 +25,8 @@ use summary::Facts;
 /// Condition: Works are written to the member. False while it is left alone because it does not answer.
 pub const DISPATCHING: &str = "Dispatching";
 
+/// How long a member may take to tell what it has; what it does not tell in time stays as it is known.
+const FACTS_PATIENCE: Duration = Duration::from_secs(20);
 /// How soon a member is asked again that nobody has tried to reach.
 const SOON: Duration = Duration::from_millis(200);
 
@@ -43,9 +45,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         // Nobody has tried to find the way yet.
         (None, None) => return Ok(Next::After(SOON)),
         (None, Some(why)) => (not_ready("StatusCollectionFailed", &why), Facts::default()),
-        (Some(rest), _) => tokio::time::timeout(settings.status_patience, ask(&rest))
-            .await
-            .unwrap_or_else(|_| (not_reachable(), Facts::default())),
+        (Some(rest), _) => ask(&rest, settings.status_patience).await,
     };
     let mut next = cluster.clone();
     let reported = conditions::status(&cluster.status.conditions, READY);
@@ -92,8 +92,10 @@ fn dispatching(member: &Member) -> Option<Condition> {
     })
 }
 
-async fn ask(member: &Rest) -> (Condition, Facts) {
-    match healthy(member).await {
+/// Only its health has to be told quickly: a large cluster far away takes its time to tell what it has.
+async fn ask(member: &Rest, patience: Duration) -> (Condition, Facts) {
+    let health = tokio::time::timeout(patience, healthy(member)).await;
+    match health.unwrap_or_else(|_| Err(Error::TimedOut { action: "ask for its health".to_owned() })) {
         Ok(()) => {}
         Err(Error::Unreachable { .. } | Error::TimedOut { .. }) => {
             return (not_reachable(), Facts::default());
@@ -109,13 +111,21 @@ async fn ask(member: &Rest) -> (Condition, Facts) {
         "ClusterReady",
         "cluster is healthy and ready to accept workloads",
     );
-    let facts = Facts {
-        version: member.fetch::<Value>("/version").await.ok(),
-        kinds: Some(crate::discovery::all_kinds(member).await.unwrap_or_default()),
-        nodes: member.fetch::<Value>("/api/v1/nodes").await.ok(),
-        pods: pods(member).await.ok(),
-    };
-    (ready, facts)
+    (ready, facts(member).await)
+}
+
+async fn facts(member: &Rest) -> Facts {
+    let end = Instant::now() + FACTS_PATIENCE;
+    let version = timeout_at(end, member.fetch::<Value>("/version"));
+    let kinds = timeout_at(end, crate::discovery::all_kinds(member));
+    let nodes = timeout_at(end, member.fetch::<Value>("/api/v1/nodes"));
+    let pods = timeout_at(end, pods(member));
+    Facts {
+        version: version.await.ok().and_then(Result::ok),
+        kinds: kinds.await.ok().map(Result::unwrap_or_default),
+        nodes: nodes.await.ok().and_then(Result::ok),
+        pods: pods.await.ok().and_then(Result::ok),
+    }
 }
 
 /// What all pods need together. They are read in pages: nothing else is so many.

@@ -47,6 +47,12 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
     if work.metadata.deletion_timestamp.is_some() {
         return take_back(ctx, key, cluster, &work, &path).await;
     }
+    // It ends with its execution namespace anyway, but Kubernetes gets to that after five seconds and, as the
+    // Work is not gone at once then, comes back after eight more.
+    if cluster.metadata.deletion_timestamp.is_some() {
+        ctx.control.delete(&path, Some(&work.metadata.uid)).await?;
+        return Ok(Next::Wait);
+    }
     match place::standing(ctx, &work).await? {
         Standing::Backed => {}
         Standing::Unclear => return Ok(Next::After(UNCLEAR)),

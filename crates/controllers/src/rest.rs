@@ -21,9 +21,11 @@ use difference::difference;
 pub use flow::Flow;
 pub use warrant::Warrant;
 
-/// What every write says of itself: who owns the fields, and that warnings are not wanted. Warnings about fields would be read by nobody: what we write is typed,
-/// and what users wrote was judged when they wrote it.
+/// What every write says of itself: who owns the fields, and that warnings are not wanted. Warnings about fields would
+/// be read by nobody: what we write is typed, and what users wrote was judged when they wrote it.
 const WRITER: &str = "fieldManager=longshore&fieldValidation=Ignore";
+/// How long any answer may take. Who has less patience says so.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +90,11 @@ impl Error {
             Error::Refused { code, .. } => matches!(code, 502..=504),
             Error::Conflict { .. } | Error::NotFound { .. } | Error::Unwarranted { .. } => false,
         }
+    }
+
+    /// Whether the server has too much to do.
+    pub fn is_overload(&self) -> bool {
+        matches!(self, Error::Refused { code: 429, .. })
     }
 }
 
@@ -161,6 +168,11 @@ impl Rest {
         Self { client, warrant: self.warrant.clone(), flow: Some(Flow::default()) }
     }
 
+    /// Whether writing is allowed now.
+    pub fn may_write_now(&self) -> bool {
+        self.warrant.as_ref().is_none_or(Warrant::is_held)
+    }
+
     /// Waits until writing is allowed.
     pub async fn may_write(&self) {
         if let Some(warrant) = &self.warrant {
@@ -195,7 +207,10 @@ impl Rest {
             code: 400,
             message: error.to_string(),
         })?;
-        self.client.request_text(request).await.map_err(|error| failure(action(), error))
+        tokio::time::timeout(PATIENCE, self.client.request_text(request))
+            .await
+            .map_err(|_| Error::TimedOut { action: action() })?
+            .map_err(|error| failure(action(), error))
     }
 
     /// Creates an object.
@@ -289,7 +304,10 @@ impl Rest {
                 None => None,
             };
             let begun = Instant::now();
-            let answer = self.client.request(request).await;
+            // A connection that vanished without a word would keep a worker for as long as TCP believes in it.
+            let answer = tokio::time::timeout(PATIENCE, self.client.request(request))
+                .await
+                .map_err(|_| Error::TimedOut { action: action() })?;
             if let Some(turn) = turn {
                 note(&turn, &method, begun, answer.as_ref().err());
             }
@@ -327,5 +345,24 @@ fn failure(action: String, error: kube::Error) -> Error {
             code => Error::Refused { action, code, message: status.message },
         },
         source => Error::Unreachable { action, source: Box::new(source) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_ever() {
+        let silent = tower::service_fn(|_: Request<kube::client::Body>| {
+            std::future::pending::<Result<http::Response<kube::client::Body>, std::convert::Infallible>>()
+        });
+        let rest = Rest::new(Client::new(silent, "default"));
+        let begun = Instant::now();
+        let answer = rest.get::<Value>("/api/v1/namespaces/default").await;
+        assert!(matches!(answer, Err(Error::TimedOut { .. })), "{answer:?}");
+        let answer = rest.fetch_text("/readyz").await;
+        assert!(matches!(answer, Err(Error::TimedOut { .. })), "{answer:?}");
+        assert_eq!(begun.elapsed(), PATIENCE * 2);
     }
 }

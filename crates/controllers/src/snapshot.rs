@@ -139,7 +139,7 @@ async fn bindings(control: &Rest) -> Result<Vec<Binding>, Error> {
 /// Its digest is that of the whole object; then the values go.
 fn template(mut object: Value) -> Option<Template> {
     let template = Template::read(&object)?;
-    if names::is_left_alone(&template.key.namespace) || names::is_made_by_server(&object) {
+    if names::is_no_template(&template.key.namespace, &object) {
         return None;
     }
     if !is_secret(&object) {

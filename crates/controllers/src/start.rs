@@ -108,14 +108,15 @@ impl Starter {
         kind: (&str, &str),
         sink: impl FnMut(Seen<T>) + Send + 'static,
     ) {
-        let followed = Followed { stop: self.stop.clone(), ended: CancellationToken::new() };
+        let followed =
+            Followed { stop: self.stop.clone(), ended: CancellationToken::new(), indispensable: true };
         self.follow_until(followed, collection, kind, sink);
     }
 
     /// The same, until `stop`; a collection that is left before it was complete no longer keeps anybody.
     fn follow_until<T: Reflected>(
         &self,
-        Followed { stop, ended }: Followed,
+        Followed { stop, ended, indispensable }: Followed,
         collection: Collection,
         kind: (&str, &str),
         mut sink: impl FnMut(Seen<T>) + Send + 'static,
@@ -133,6 +134,8 @@ impl Starter {
         self.spawn(async move {
             let tell = |seen: Seen<T>| match seen {
                 Seen::Complete => warmed(&complete),
+                // One kind that nobody can list, because its conversion fails for instance, must not stop the others.
+                Seen::Refused if !indispensable => warmed(&complete),
                 seen => sink(seen),
             };
             reflect(rest, collection, fill, "", stop, tell).await;
@@ -175,7 +178,7 @@ impl Starter {
                 Seen::Gone(namespace, name) => {
                     (ctx.view.remove(&api_version, kind.kind, &namespace, &name), namespace, name)
                 }
-                Seen::Complete => return,
+                Seen::Complete | Seen::Refused => return,
             };
             ctx.queues.look_at(touched, Priority::Resync);
             let key = PolicyKey { namespace, name };
@@ -192,7 +195,7 @@ impl Starter {
             let touched = match seen {
                 Seen::Is(object) => ctx.view.put(*object),
                 Seen::Gone(namespace, name) => ctx.view.remove(&api_version, kind.kind, &namespace, &name),
-                Seen::Complete => return,
+                Seen::Complete | Seen::Refused => return,
             };
             if kind.kind == kinds::CLUSTER_OVERRIDE_POLICY.kind {
                 namespaces::look_at_all(&ctx);
@@ -234,7 +237,7 @@ impl Starter {
                     ctx.queues.templates.add(TemplateKey::of(&binding), Priority::User);
                 }
             }
-            Seen::Complete => {}
+            Seen::Complete | Seen::Refused => {}
         });
     }
 
@@ -271,7 +274,7 @@ impl Starter {
                 ctx.view.remove_work(&key);
                 ctx.queues.execution.add(key, Priority::Resync);
             }
-            Seen::Complete => {}
+            Seen::Complete | Seen::Refused => {}
         });
     }
 
@@ -299,7 +302,7 @@ impl Starter {
                     starter.stop_member(&name);
                     name
                 }
-                Seen::Complete => return,
+                Seen::Complete | Seen::Refused => return,
             };
             // What an override policy means may depend on the cluster's labels.
             let overrides = !ctx.view.world().overrides.is_empty();

@@ -118,6 +118,13 @@ impl View {
         touched.into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
+    /// Lets a template be none any more, although it is there; false if it was none.
+    pub fn leave_out(&self, key: &TemplateKey) -> bool {
+        // There is a lot that never was one.
+        let is_known = self.world().templates.get(key).is_some();
+        is_known && self.write().templates.remove(key).is_some()
+    }
+
     /// Forgets an object; says which templates must be looked at.
     pub fn remove(
         &self,

@@ -63,6 +63,7 @@ pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, st
                 let unseen = all.into_iter().filter(|key| !listed.contains(key));
                 unseen.for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
             }
+            Seen::Refused => {}
         }
     })
     .await;

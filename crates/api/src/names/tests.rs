@@ -76,3 +76,18 @@ fn roles_that_every_server_makes_are_told_from_those_that_somebody_wrote() {
     check("apps/v1", label("rbac-defaults"), false);
     check("rbac.authorization.k8s.io/v1", serde_json::json!(null), false);
 }
+
+#[test]
+fn what_belongs_to_the_system_is_no_template() {
+    let check = |namespace: &str, labels: serde_json::Value, expected: bool| {
+        let metadata = serde_json::json!({ "name": "member1", "namespace": namespace, "labels": labels });
+        let object = serde_json::json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata });
+        assert_eq!(is_no_template(namespace, &object), expected, "{object}");
+    };
+    let mark = |value: &str| serde_json::json!({ "karmada.io/system": value });
+    check("karmada-cluster", serde_json::json!(null), true);
+    check("kube-system", serde_json::json!(null), true);
+    check("platform", serde_json::json!(null), false);
+    check("platform", mark("true"), true);
+    check("platform", mark("false"), false);
+}

@@ -1,7 +1,5 @@
 //! A whole collection, page by page, so that no answer grows with what exists.
 
-use std::time::Duration;
-
 use api::Unread;
 use serde::Deserialize;
 
@@ -9,8 +7,6 @@ use super::{Collection, Error, Rest};
 
 /// How many objects a page has.
 const PAGE: usize = 500;
-/// How long a page may take.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
 struct Page {
@@ -38,9 +34,7 @@ impl Rest {
         let mut next = String::new();
         loop {
             let path = format!("{collection}?limit={PAGE}&labelSelector={selector}&continue={next}");
-            let page: Page = tokio::time::timeout(PATIENCE, self.fetch(&path))
-                .await
-                .unwrap_or_else(|_| Err(Error::TimedOut { action: format!("list {collection}") }))?;
+            let page: Page = self.fetch(&path).await?;
             page.items.into_iter().for_each(&mut each);
             next = page.metadata.next;
             if next.is_empty() {

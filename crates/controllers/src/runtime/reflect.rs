@@ -21,6 +21,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 const WATCH_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a watch lives before it is opened anew.
 const WATCH_SECONDS: u32 = 290;
+/// How long the server may take to open one.
+const OPENING_PATIENCE: Duration = Duration::from_secs(30);
 
 /// As much of an object as somebody wants to see: reading less is cheaper.
 pub trait Reflected: DeserializeOwned + Send + 'static {
@@ -82,6 +84,8 @@ pub enum Seen<T = Value> {
     Gone(String, String),
     /// Everything that was there has been told: the view is complete.
     Complete,
+    /// The server is there and has refused to list it several times in a row. It is tried again all the same.
+    Refused,
 }
 
 /// What is there, each by namespace and name in one text: there may be a great many.
@@ -102,12 +106,10 @@ impl Known {
         format!("{namespace}/{name}").into()
     }
 
-    fn into_places(self) -> impl Iterator<Item = (String, String)> {
-        let split = |text: Box<str>| {
-            let (namespace, name) = text.split_once('/')?;
-            Some((namespace.to_owned(), name.to_owned()))
-        };
-        self.0.into_iter().filter_map(split)
+    /// What is here and not there.
+    fn without<'a>(&'a self, others: &'a Self) -> impl Iterator<Item = (String, String)> + 'a {
+        let gone = self.0.difference(&others.0).filter_map(|text| text.split_once('/'));
+        gone.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()))
     }
 }
 
@@ -134,6 +136,12 @@ pub async fn reflect<T: Reflected>(
             () = stop.cancelled() => return,
             broken = follow(&rest, &collection, &fill, selector, &mut known, &mut sink) => {
                 tracing::debug!(%collection, error = %broken, "watch is opened anew");
+                // Said once, when the pause becomes as long as it gets. That a server is away is told by others.
+                let lasts = pause < PAUSE_MAX && pause.saturating_mul(2) >= PAUSE_MAX;
+                if lasts && !broken.is_outage() && !broken.is_overload() {
+                    tracing::warn!(%collection, error = %broken, "cannot be listed; what is in it is not known");
+                    sink(Seen::Refused);
+                }
             }
         }
         tokio::select! {
@@ -176,10 +184,11 @@ async fn relist<T: Reflected>(
     known: &mut Known,
     sink: &mut (impl FnMut(Seen<T>) + Send),
 ) -> Result<String, Error> {
-    let mut missing = std::mem::take(known);
+    let mut listed = Known::default();
     let each = |item: Unread| {
         let item = Item::<T>::read(&item, collection);
-        missing.remove(&item.place);
+        listed.insert(&item.place);
+        // Also if the list is never finished: whoever was told of it has to be told when it is gone.
         known.insert(&item.place);
         if let Some(mut object) = item.object {
             object.fill(&fill.0, &fill.1);
@@ -187,7 +196,8 @@ async fn relist<T: Reflected>(
         }
     };
     let version = rest.pages(collection, selector, each).await?;
-    missing.into_places().for_each(|(namespace, name)| sink(Seen::Gone(namespace, name)));
+    known.without(&listed).for_each(|(namespace, name)| sink(Seen::Gone(namespace, name)));
+    *known = listed;
     sink(Seen::Complete);
     Ok(version)
 }
@@ -213,7 +223,9 @@ async fn watch<T: Reflected>(
         message: error.to_string(),
     })?;
     let unreachable = |source| Error::Unreachable { action: action(), source: Box::new(source) };
-    let events = rest.client().request_events::<Unread>(request).await.map_err(unreachable)?;
+    let opened =
+        tokio::time::timeout(OPENING_PATIENCE, rest.client().request_events::<Unread>(request)).await;
+    let events = opened.map_err(|_| Error::TimedOut { action: action() })?.map_err(unreachable)?;
     let mut events = std::pin::pin!(events);
     let mut version = from.to_owned();
     loop {
@@ -265,5 +277,91 @@ impl<T: Reflected> Item<T> {
                 Self { place, revision, object: None }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+
+    use http::{Request, Response, StatusCode};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A server that gives these answers, one after the other, and then none.
+    fn answering(answers: Vec<(StatusCode, Value)>) -> Rest {
+        let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let next = answers.lock().expect("no one panics while holding it").pop_front();
+            async move {
+                let Some((status, body)) = next else { return std::future::pending().await };
+                let mut response = Response::new(Body::from(body.to_string().into_bytes()));
+                *response.status_mut() = status;
+                Ok::<_, Infallible>(response)
+            }
+        });
+        Rest::new(kube::Client::new(service, "default"))
+    }
+
+    fn list(names: &[&str], next: &str) -> (StatusCode, Value) {
+        let item =
+            |name: &&str| json!({ "metadata": { "namespace": "n", "name": name, "resourceVersion": "1" } });
+        let items: Vec<Value> = names.iter().map(item).collect();
+        (StatusCode::OK, json!({ "metadata": { "resourceVersion": "1", "continue": next }, "items": items }))
+    }
+
+    fn refusal(code: u16) -> (StatusCode, Value) {
+        let status =
+            json!({ "kind": "Status", "status": "Failure", "message": "no", "reason": "x", "code": code });
+        (StatusCode::from_u16(code).expect("a status"), status)
+    }
+
+    /// Everything that is told until the server has no more answers.
+    async fn told(answers: Vec<(StatusCode, Value)>) -> Vec<String> {
+        let mut told = Vec::new();
+        let collection = Collection::new("v1", "configmaps", "");
+        let fill = ("v1".to_owned(), "ConfigMap".to_owned());
+        let sink = |seen: Seen| {
+            told.push(match seen {
+                Seen::Is(object) => format!("is {}", object.place().1),
+                Seen::Gone(_, name) => format!("gone {name}"),
+                Seen::Complete => "complete".to_owned(),
+                Seen::Refused => "refused".to_owned(),
+            });
+        };
+        let stop = CancellationToken::new();
+        let reflecting = reflect(answering(answers), collection, fill, "", stop, sink);
+        assert!(tokio::time::timeout(Duration::from_secs(20), reflecting).await.is_err());
+        told
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_goes_while_listing_fails_is_told() {
+        let answers = vec![
+            list(&["a", "b"], ""),
+            refusal(500), // the watch
+            refusal(500), // the list
+            list(&["a"], ""),
+        ];
+        assert_eq!(told(answers).await, ["is a", "is b", "complete", "is a", "gone b", "complete"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_told_from_half_a_list_is_told_when_it_goes() {
+        let answers = vec![list(&["a", "b"], "more"), refusal(500), list(&["b"], "")];
+        assert_eq!(told(answers).await, ["is a", "is b", "is b", "gone a", "complete"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_that_lasts_is_told_and_an_outage_is_not() {
+        let lasting = |code: u16| (0..7).map(|_| refusal(code)).collect::<Vec<_>>();
+        assert_eq!(told(lasting(403)).await, ["refused"]);
+        assert_eq!(told(lasting(500)).await, ["refused"]);
+        assert!(told(lasting(503)).await.is_empty());
+        assert!(told(lasting(429)).await.is_empty());
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Followed {
     pub stop: CancellationToken,
     /// Cancelled once it has ended.
     pub ended: CancellationToken,
+    /// Whether nobody may act without it.
+    pub indispensable: bool,
 }
 
 impl Starter {
@@ -72,7 +74,8 @@ impl Starter {
     }
 
     fn follow_templates(&self, kind: TemplateKind) {
-        let followed = Followed { stop: self.stop.child_token(), ended: CancellationToken::new() };
+        let followed =
+            Followed { stop: self.stop.child_token(), ended: CancellationToken::new(), indispensable: false };
         let mut known = self.known.lock().expect("no one panics while holding it");
         if known.contains_key(&kind) {
             return;
@@ -90,11 +93,16 @@ impl Starter {
                 notice_secret(&ctx, &seen);
             }
             let touched = match seen {
-                Seen::Is(object) if api::names::is_left_alone(&place(&object).0) => return,
-                Seen::Is(object) if api::names::is_made_by_server(&object) => return,
+                // It may have been one until somebody marked it.
+                Seen::Is(object) if api::names::is_no_template(&place(&object).0, &object) => {
+                    let (api_version, kind) = names.clone();
+                    let (namespace, name) = place(&object);
+                    let key = TemplateKey { api_version, kind, namespace, name };
+                    ctx.view.leave_out(&key).then_some(key).into_iter().collect()
+                }
                 Seen::Is(object) => ctx.view.put(*object),
                 Seen::Gone(namespace, name) => ctx.view.remove(&names.0, &names.1, &namespace, &name),
-                Seen::Complete => return,
+                Seen::Complete | Seen::Refused => return,
             };
             for key in touched.iter().filter(|key| key.kind == "Namespace" && key.api_version == "v1") {
                 ctx.queues.namespaces.add(key.name.clone(), Priority::User);
@@ -150,7 +158,7 @@ fn notice_secret(ctx: &Ctx, seen: &Seen) {
     let (namespace, name) = match seen {
         Seen::Is(object) => place(object),
         Seen::Gone(namespace, name) => (namespace.clone(), name.clone()),
-        Seen::Complete => return,
+        Seen::Complete | Seen::Refused => return,
     };
     clients::secret_changed(ctx, &namespace, &name);
 }

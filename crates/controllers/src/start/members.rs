@@ -55,6 +55,12 @@ impl Starter {
             return;
         }
         let ctx = self.ctx.clone();
+        // Nobody finds the way to a member before somebody leads: until then each Work would be looked at in vain.
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = ctx.control.may_write() => {}
+        }
         let queue = ctx.queues.execution.of(&cluster);
         let workers = run("execution", &queue, WORKERS, &stop, move |key| {
             let ctx = ctx.clone();

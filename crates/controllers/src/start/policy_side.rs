@@ -30,7 +30,7 @@ impl Starter {
                 },
                 // Deleting a policy removes no taint, so nobody has to look.
                 Seen::Gone(_, name) => return ctx.view.remove_taint_policy(&name),
-                Seen::Complete => return,
+                Seen::Complete | Seen::Refused => return,
             }
             let clusters = ctx.view.world().clusters.clone();
             let names = clusters.iter().map(|cluster| cluster.metadata.name.clone());

@@ -1,8 +1,9 @@
 //! Clusters come and go while they are in use.
 
+use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::stack::{BINDING, NGINX, Stack, cluster_path, condition, impatient, work_path};
+use crate::stack::{BINDING, NGINX, Stack, cluster_path, condition, impatient, namespace, work_path};
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_leaves_takes_its_works_and_its_objects_along() {
@@ -21,6 +22,24 @@ async fn a_cluster_that_leaves_takes_its_works_and_its_objects_along() {
     };
     stack.control.until("moved", BINDING, moved).await;
     assert!(stack.member("member2").get(NGINX).await.is_some());
+    stack.stop().await;
+}
+
+/// Kubernetes takes its time to empty a namespace.
+#[tokio::test(start_paused = true)]
+async fn what_a_leaving_cluster_has_does_not_wait_for_the_end_of_its_namespace() {
+    let mut stack = Stack::with_nginx(&["member1", "member2"], json!({})).await;
+    stack.until_work("member1", "Applied", "True").await;
+    stack.create(namespace("team", json!({}))).await;
+    stack.until_in("/api/v1/namespaces/team", &["member1", "member2"]).await;
+    let emptying = "DELETE /api/v1/namespaces/karmada-es-member1";
+    stack.control.gate.refuse(emptying, StatusCode::INTERNAL_SERVER_ERROR);
+    stack.control.rest.delete(&cluster_path("member1"), None).await.unwrap();
+    stack.until_in(NGINX, &["member2"]).await;
+    stack.until_in("/api/v1/namespaces/team", &["member2"]).await;
+    assert!(stack.control.get(&cluster_path("member1")).await.is_some(), "its namespace is still there");
+    stack.control.gate.open();
+    stack.control.until_gone(&cluster_path("member1")).await;
     stack.stop().await;
 }
 

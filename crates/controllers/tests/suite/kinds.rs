@@ -6,9 +6,9 @@ use std::time::Duration;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::stack::{Place, Stack, condition, policy};
+use crate::stack::{CONFIG, Place, Stack, condition, config_map, policy};
 
-const MINI: &str = "/apis/example.com/v1/namespaces/default/cars/mini";
+pub const MINI: &str = "/apis/example.com/v1/namespaces/default/cars/mini";
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cars.example.com";
 
 fn definition() -> Value {
@@ -25,7 +25,7 @@ fn definition() -> Value {
     })
 }
 
-async fn define(place: &Place) {
+pub async fn define(place: &Place) {
     let definitions = crate::stack::collection(&definition());
     place.rest.create(&definitions, &definition()).await.expect("the server answers");
     place.until("served", DEFINITION, |one| condition(one, "Established") == "True").await;
@@ -50,8 +50,7 @@ async fn driving() -> Stack {
 }
 
 async fn until_nothing_is_left(stack: &Stack) {
-    stack.until_in(MINI, &[]).await;
-    stack.until("the binding is gone", async |stack| stack.binding("mini-car").await.is_null()).await;
+    until_nothing_of_the_car_is_left(stack).await;
     let works = stack.get("/apis/work.karmada.io/v1alpha1/works").await;
     assert!(!works.to_string().contains("mini"), "{works:#}");
     assert!(stack.ctx.view.served("example.com/v1", "Car").is_none());
@@ -138,5 +137,53 @@ async fn a_member_that_does_not_tell_all_its_kinds_says_so() {
     assert!(has_car(&cluster), "what was not told stays as it was known");
     stack.member("member1").gate.open();
     stack.control.until("complete", &path, complete).await;
+    stack.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_nobody_can_list_stops_nobody() {
+    let mut stack = driving().await;
+    let refused = "GET /apis/example.com/v1/cars";
+    stack.control.gate.refuse(refused, StatusCode::INTERNAL_SERVER_ERROR);
+    stack.restart().await;
+    stack.create(policy("other", ("ConfigMap", "conf"), &["member1"], json!({}))).await;
+    stack.create(config_map("default", "conf")).await;
+    stack.until_in(CONFIG, &["member1"]).await;
+    // Nothing is known of the cars, so they stay where they are.
+    stack.settle().await;
+    assert!(!stack.binding("mini-car").await.is_null());
+    stack.until_in(MINI, &["member1"]).await;
+    stack.control.gate.open();
+    stack.delete(MINI).await;
+    until_nothing_of_the_car_is_left(&stack).await;
+    stack.stop().await;
+}
+
+async fn until_nothing_of_the_car_is_left(stack: &Stack) {
+    stack.until_in(MINI, &[]).await;
+    stack.until("the binding is gone", async |stack| stack.binding("mini-car").await.is_null()).await;
+}
+
+/// Credentials of members for instance, whatever the namespace they are in.
+#[tokio::test(start_paused = true)]
+async fn what_is_marked_as_the_systems_own_goes_nowhere() {
+    let mut stack = Stack::new(&["member1"]).await;
+    let all = json!({ "resourceSelectors": [{ "apiVersion": "v1", "kind": "ConfigMap" }] });
+    stack.create(policy("pp", ("ConfigMap", ""), &["member1"], all)).await;
+    let mut own = config_map("default", "own");
+    own["metadata"]["labels"] = json!({ "karmada.io/system": "true" });
+    let own = stack.create(own).await;
+    stack.create(config_map("default", "conf")).await;
+    stack.until_in(CONFIG, &["member1"]).await;
+    stack.settle().await;
+    stack.until_in(&own, &[]).await;
+    assert!(stack.binding("own-configmap").await.is_null());
+    // What is marked later is followed no more.
+    stack.merge(CONFIG, json!({ "metadata": { "labels": { "karmada.io/system": "true" } } })).await;
+    stack.settle().await;
+    stack.merge(CONFIG, json!({ "data": { "key": "later" } })).await;
+    stack.settle().await;
+    let copy = stack.member("member1").get(CONFIG).await.unwrap_or_default();
+    assert_ne!(copy["data"]["key"], "later");
     stack.stop().await;
 }

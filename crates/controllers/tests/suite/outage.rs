@@ -58,3 +58,21 @@ async fn a_member_that_falls_silent_becomes_not_ready_and_comes_back() {
     stack.control.until("ready again", &path, well).await;
     stack.stop().await;
 }
+
+/// One that is large and far away takes its time to count its pods, and is healthy all the same.
+#[tokio::test(start_paused = true)]
+async fn a_member_that_is_slow_to_tell_what_it_has_is_ready() {
+    let mut stack = Stack::with(&["member1"], impatient(), Switches::default()).await;
+    stack.member("member1").gate.ignore("GET /api/v1/pods");
+    let late = stack.place().await;
+    late.gate.ignore("GET /api/v1/pods");
+    stack.join_at("late", late).await;
+    let told = |cluster: &Value| {
+        condition(cluster, "Ready") == "True" && cluster["status"]["apiEnablements"].is_array()
+    };
+    stack.control.until("ready", &cluster_path("late"), told).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let cluster = stack.control.get(&cluster_path("member1")).await.unwrap_or_default();
+    assert_eq!(condition(&cluster, "Ready"), "True", "{cluster:#}");
+    stack.stop().await;
+}

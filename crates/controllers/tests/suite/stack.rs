@@ -186,6 +186,11 @@ impl Stack {
     /// Adds a member that the composition root knows how to reach.
     pub async fn join(&mut self, name: &str) {
         let place = self.place().await;
+        self.join_at(name, place).await;
+    }
+
+    /// The same, with an API server that is there already.
+    pub async fn join_at(&mut self, name: &str, place: Place) {
         self.ctx.members.insert(name, place.through.clone());
         self.members.insert(name.to_owned(), place);
         let cluster = json!({

@@ -126,7 +126,7 @@ impl World {
     fn put_template(&mut self, object: Arc<Value>) -> Result<BTreeSet<Arc<TemplateKey>>, ChangeError> {
         let nameless = error(&object, "it has no type or no name");
         let template = Template::read(&object).ok_or(nameless)?;
-        if names::is_left_alone(&template.key.namespace) || names::is_made_by_server(&object) {
+        if names::is_no_template(&template.key.namespace, &object) {
             return Ok(BTreeSet::new());
         }
         let key = template.key.clone();

@@ -11,12 +11,15 @@ use http::{Request, Response, StatusCode};
 use kube::client::Body;
 use tokio::sync::watch;
 
+/// What becomes of requests that start like this: they are answered with a status, or not at all.
+type Refusal = (String, Option<StatusCode>);
+
 /// What controllers asked of one API server, and whether it answers them.
 #[derive(Clone)]
 pub struct Gate {
     asked: Arc<Mutex<Vec<String>>>,
     open: Arc<watch::Sender<bool>>,
-    refused: Arc<Mutex<Vec<(String, StatusCode)>>>,
+    refused: Arc<Mutex<Vec<Refusal>>>,
 }
 
 impl Gate {
@@ -38,7 +41,12 @@ impl Gate {
     /// Answers requests whose method and path start like this, or are this if it ends in `$`, with a status
     /// until the gate is opened.
     pub fn refuse(&self, start: &str, status: StatusCode) {
-        locked(&self.refused).push((start.to_owned(), status));
+        locked(&self.refused).push((start.to_owned(), Some(status)));
+    }
+
+    /// Gives such requests no answer at all.
+    pub fn ignore(&self, start: &str) {
+        locked(&self.refused).push((start.to_owned(), None));
     }
 
     /// Forgets what was asked.
@@ -56,7 +64,7 @@ impl Gate {
         self.asked().into_iter().filter(|asked| !asked.starts_with("GET ")).collect()
     }
 
-    fn refusal(&self, asked: &str) -> Option<StatusCode> {
+    fn refusal(&self, asked: &str) -> Option<Option<StatusCode>> {
         let refused = locked(&self.refused);
         let means = |start: &str| match start.strip_suffix('$') {
             Some(whole) => asked == whole,
@@ -94,7 +102,8 @@ impl tower::Service<Request<Body>> for Gated {
             let refusal = gate.refusal(&asked);
             locked(&gate.asked).push(asked);
             match refusal {
-                Some(status) => Ok(answer(status)),
+                Some(Some(status)) => Ok(answer(status)),
+                Some(None) => std::future::pending().await,
                 None => server.call(request).await,
             }
         })
