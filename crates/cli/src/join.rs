@@ -2,22 +2,30 @@
 //! where, and under which names, is as Karmada has it.
 
 use anyhow::{Context as _, Result, bail};
+use api::Cluster;
+use api::cluster::SyncMode;
 use api::kinds::CLUSTER;
-use api::{Cluster, labels};
 use controllers::rest::{Collection, Error, Rest};
-use k8s_openapi::ByteString;
+use decide::Gates;
+use decide::admission::{Operation, Review, admission};
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
+use crate::progress::saying;
 use crate::{Hint, output};
 
 mod account;
 mod cluster;
+mod contents;
 mod leave;
+mod place;
+mod secrets;
 
-use account::{Account, Tokens};
+use account::Account;
 use cluster::Far;
 pub use leave::{Unjoin, unjoin};
+use place::Place;
 
 /// Arguments of `longshore join`.
 #[derive(clap::Args)]
@@ -46,49 +54,141 @@ pub struct Arguments {
     connection: Connection,
 }
 
-/// Makes a cluster a member.
+/// Makes a cluster a member, or gives a member new credentials.
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let control = arguments.connection.open().await?;
     let far = Far::open(&arguments.far).await?;
-    let id = far.id().await?;
-    let before = is_free(&control, &arguments.name, &id).await?;
-    if before.is_some() && !arguments.rotate {
-        let hint = "give it new credentials with --rotate, or let it go with `longshore unjoin` first";
-        return Err(anyhow::Error::new(Hint(hint.to_owned()))
-            .context(format!("join {}: it has joined already", arguments.name)));
-    }
+    let joining = Joining::prepare(arguments, &control, &far).await?;
     if arguments.dry_run {
+        let id = &joining.id;
         return output::print(&format!("cluster({}) would join, with id {id}\n", arguments.name));
     }
-    let account = Account::of(&arguments.name, &arguments.far.cluster_namespace);
-    let tokens = account.make(&far.rest).await?;
-    let cluster = manifest(arguments, &far, &id, before.as_ref());
-    keep(&control.rest, arguments, &far, &tokens, &cluster).await?;
-    // Whoever used the old ones has the new ones now.
-    account.remove_other_tokens(&far.rest, &tokens).await?;
-    output::print(&match before {
-        None => format!("cluster({}) is joined successfully\n", arguments.name),
-        Some(_) => format!("cluster({}) has new credentials\n", arguments.name),
+    let are_old_ones_void = joining.go().await.map_err(|error| match joining.before {
+        Some(_) => error,
+        None => with_way_back(&error),
+    })?;
+    let name = &arguments.name;
+    output::print(&match (&joining.before, are_old_ones_void) {
+        (None, _) => format!("cluster({name}) is joined successfully\n"),
+        (Some(_), true) => format!("cluster({name}) has new credentials\n"),
+        (Some(_), false) => format!(
+            "cluster({name}) has new credentials; the old ones are still valid, because nobody has used the new ones \
+             yet: {} cannot be reached from here, and the controllers did not come. Do it again once they did\n",
+            joining.place.endpoint
+        ),
     })
 }
 
+/// What a join that failed half-way left is known to nobody but the member.
+fn with_way_back(error: &anyhow::Error) -> anyhow::Error {
+    let hint = "try again, or remove what was made by then with `longshore unjoin` and --cluster-kubeconfig";
+    anyhow::Error::new(Hint(hint.to_owned())).context(format!("{error:#}"))
+}
+
+/// A join of which everything is known, and nothing is done.
+struct Joining<'j> {
+    control: &'j Rest,
+    far: &'j Far,
+    /// Who the control plane is.
+    home: String,
+    /// Who the cluster is.
+    id: String,
+    /// The member as it has joined.
+    before: Option<Cluster>,
+    namespace: String,
+    /// Where account and credentials were until now, if that is elsewhere.
+    former: Option<String>,
+    place: Place,
+    account: Account,
+    /// The Cluster to be written.
+    cluster: Value,
+}
+
+impl<'j> Joining<'j> {
+    /// Looks at both sides and makes sure that nothing stands in the way, before anything is written.
+    async fn prepare(arguments: &Arguments, control: &'j Control, far: &'j Far) -> Result<Self> {
+        let (name, control) = (&arguments.name, &control.rest);
+        let id = far.id().await?;
+        let home = cluster::identity(control).await.context("ask the control plane who it is")?;
+        let home = home.unwrap_or_default();
+        is_another(name, &home, &id)?;
+        let before = is_free(control, name, &id).await?;
+        may_join(name, before.as_ref(), arguments.rotate)?;
+        let known = match &before {
+            Some(before) => Place::known(control, before).await?,
+            None => None,
+        };
+        let place = Place::choose(&arguments.far, &far.told, known.as_ref())?;
+        let namespace = arguments.far.namespace(before.as_ref());
+        let cluster = manifest(arguments, &namespace, &place, &id, before.as_ref());
+        is_acceptable(control, name, &cluster).await.with_context(|| format!("join {name}"))?;
+        let former = before.as_ref().and_then(|before| before.spec.secret_ref.as_ref());
+        let former = former.map(|reference| reference.namespace.clone());
+        let former = former.filter(|former| !former.is_empty() && *former != namespace);
+        let account = Account::of(name, &namespace).moved_from(former.clone());
+        if before.is_none() {
+            account.is_free(&far.rest, &home).await.with_context(|| format!("join {name}"))?;
+        }
+        Ok(Self { control, far, home, id, before, namespace, former, place, account, cluster })
+    }
+
+    /// Does it; false if old credentials are still valid because the new ones may not work.
+    async fn go(&self) -> Result<bool> {
+        let far = &self.far.rest;
+        let tokens = self.account.make(far, &self.home).await?;
+        let credentials = secrets::credentials(&self.place, &tokens);
+        let lets_in = match self.before {
+            // Nobody depends on what an earlier attempt may have left.
+            None => Ok(true),
+            Some(_) => self.place.lets_in(&self.cluster, &credentials).await,
+        };
+        let are_good = match lets_in {
+            Ok(lets_in) => lets_in,
+            Err(error) => {
+                self.account.take_back(far, tokens).await?;
+                return Err(error);
+            }
+        };
+        secrets::keep(self.control, &self.namespace, &self.place, &tokens, &self.cluster).await?;
+        if !are_good && !saying("waiting for the controllers", self.account.is_used(far, &tokens)).await? {
+            return Ok(false);
+        }
+        self.account.end_others(far, &self.home, &tokens).await?;
+        if let (Some(former), Some(before)) = (&self.former, &self.before) {
+            secrets::forget(self.control, former, &before.metadata.name).await?;
+        }
+        Ok(true)
+    }
+}
+
+/// A control plane that were its own member would deliver templates to where they lie.
+fn is_another(name: &str, home: &str, id: &str) -> Result<()> {
+    if home != id {
+        return Ok(());
+    }
+    let hint = "name the kubeconfig of another cluster with --cluster-kubeconfig, or another context in it with \
+                --cluster-context; the control plane is the one of --kubeconfig and --context";
+    Err(anyhow::Error::new(Hint(hint.to_owned()))
+        .context(format!("join {name}: this cluster is the control plane itself (its id is {id})")))
+}
+
 /// Makes sure that neither the name nor the cluster is somebody else's; answers with the Cluster if it is this one.
-async fn is_free(control: &Control, name: &str, id: &str) -> Result<Option<Value>> {
+async fn is_free(control: &Rest, name: &str, id: &str) -> Result<Option<Cluster>> {
     let mut found = None;
     let mut other = None;
     let each = |item: api::Unread| {
         let Ok(cluster) = item.read::<Cluster>() else { return };
         if cluster.metadata.name == name {
-            found = item.read::<Value>().ok();
+            found = Some(cluster);
         } else if cluster.spec.id == id {
             other = Some(cluster.metadata.name);
         }
     };
-    control.rest.pages(&Collection::of(&CLUSTER, ""), "", each).await.context("list the clusters")?;
+    control.pages(&Collection::of(&CLUSTER, ""), "", each).await.context("list the clusters")?;
     if let Some(other) = other {
         bail!("join {name}: the same cluster has joined as {other} already (its id is {id})");
     }
-    let known = found.as_ref().and_then(|found| found["spec"]["id"].as_str()).unwrap_or_default();
+    let known = found.as_ref().map_or("", |found| found.spec.id.as_str());
     if !known.is_empty() && known != id {
         let hint = "choose another name, or let that one go with `longshore unjoin` first";
         return Err(anyhow::Error::new(Hint(hint.to_owned())).context(format!(
@@ -98,36 +198,54 @@ async fn is_free(control: &Control, name: &str, id: &str) -> Result<Option<Value
     Ok(found)
 }
 
-/// The Cluster, as far as joining decides about it.
-fn manifest(arguments: &Arguments, far: &Far, id: &str, before: Option<&Value>) -> Value {
-    let (name, namespace) = (&arguments.name, &arguments.far.cluster_namespace);
+fn may_join(name: &str, before: Option<&Cluster>, rotate: bool) -> Result<()> {
+    let Some(before) = before else { return Ok(()) };
+    if !rotate {
+        let hint = "give it new credentials with --rotate, or let it go with `longshore unjoin` first";
+        return Err(
+            anyhow::Error::new(Hint(hint.to_owned())).context(format!("join {name}: it has joined already"))
+        );
+    }
+    if before.spec.sync_mode == SyncMode::Pull {
+        bail!("join {name}: it has an agent of its own, which brings its own credentials");
+    }
+    Ok(())
+}
+
+/// The Cluster, as far as joining decides about it. Who gives new credentials need not say the rest again.
+fn manifest(
+    arguments: &Arguments,
+    namespace: &str,
+    place: &Place,
+    id: &str,
+    before: Option<&Cluster>,
+) -> Value {
+    let name = &arguments.name;
+    let known = before.map(|before| before.spec.clone()).unwrap_or_default();
     let mut spec = json!({
         "id": id,
         "syncMode": "Push",
-        "apiEndpoint": far.endpoint,
+        "apiEndpoint": place.endpoint,
+        "insecureSkipTLSVerification": place.insecure,
         "secretRef": { "namespace": namespace, "name": name },
-        "impersonatorSecretRef": { "namespace": namespace, "name": impersonator(name) },
+        "impersonatorSecretRef": { "namespace": namespace, "name": secrets::impersonator(name) },
     });
-    if far.insecure {
-        spec["insecureSkipTLSVerification"] = true.into();
-    }
-    let zones = json!(arguments.cluster_zones);
+    let or = |said: &String, known: String| if said.is_empty() { known } else { said.clone() };
     let texts = [
-        ("proxyURL", json!(far.proxy)),
-        ("provider", json!(arguments.cluster_provider)),
-        ("region", json!(arguments.cluster_region)),
-        ("zones", zones),
+        ("provider", or(&arguments.cluster_provider, known.provider)),
+        ("region", or(&arguments.cluster_region, known.region)),
     ];
-    for (key, value) in texts {
-        let is_said = value.as_str().is_some_and(|text| !text.is_empty())
-            || value.as_array().is_some_and(|list| !list.is_empty());
-        let known = before.map(|before| &before["spec"][key]).filter(|known| !known.is_null());
-        // Who gives new credentials need not say the rest again.
-        if is_said {
-            spec[key] = value;
-        } else if let Some(known) = known {
-            spec[key] = known.clone();
-        }
+    for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+        spec[key] = text.into();
+    }
+    let zones =
+        if arguments.cluster_zones.is_empty() { known.zones } else { arguments.cluster_zones.clone() };
+    if !zones.is_empty() {
+        spec["zones"] = zones.into();
+    }
+    // A proxy that is given up has to be said: somebody else may have written it.
+    if !place.proxy.is_empty() || !known.proxy_url.is_empty() {
+        spec["proxyURL"] = place.proxy.as_str().into();
     }
     json!({
         "apiVersion": CLUSTER.api_version(), "kind": CLUSTER.kind,
@@ -135,55 +253,22 @@ fn manifest(arguments: &Arguments, far: &Far, id: &str, before: Option<&Value>) 
     })
 }
 
-/// The Secret of the account that acts for users.
-fn impersonator(name: &str) -> String {
-    format!("{name}-impersonator")
-}
-
-/// Writes the credentials and then the Cluster, so that nobody finds a Cluster without credentials; the Cluster takes
-/// them along when it goes.
-async fn keep(
-    control: &Rest,
-    arguments: &Arguments,
-    far: &Far,
-    tokens: &Tokens,
-    cluster: &Value,
-) -> Result<()> {
-    let (name, namespace) = (&arguments.name, &arguments.far.cluster_namespace);
-    let marks = [(labels::SYSTEM, labels::TRUE)];
-    plane::ensure_namespace(control, namespace, &marks)
-        .await
-        .with_context(|| format!("make namespace {namespace}"))?;
-    let bytes = |bytes: &[u8]| json!(ByteString(bytes.to_vec()));
-    let own = json!({ "caBundle": bytes(&far.authority), "token": bytes(tokens.controllers.as_bytes()) });
-    let users = json!({ "token": bytes(tokens.impersonator.as_bytes()) });
-    let secrets = [(name.clone(), own), (impersonator(name), users)];
-    let secret = |name: &str, data: &Value, owners: &Value| {
-        json!({
-            "apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": data,
-            "metadata": {
-                "name": name, "namespace": namespace, "ownerReferences": owners,
-                "labels": { labels::SYSTEM: labels::TRUE },
-            },
-        })
-    };
-    let collection = Collection::new("v1", "secrets", namespace);
-    for (name, data) in &secrets {
-        let written = control.apply(&collection.object(name), &secret(name, data, &json!([])), true).await;
-        written.with_context(|| format!("write Secret {namespace}/{name}"))?;
-    }
+/// Makes sure that the Cluster can be written before there is an account that it would need: first by the rules,
+/// because its name becomes part of paths, then by the control plane itself, whose webhooks may not answer.
+async fn is_acceptable(control: &Rest, name: &str, cluster: &Value) -> Result<()> {
+    admission(&Review {
+        operation: Operation::Create,
+        object: cluster,
+        old: None,
+        gates: &Gates::default(),
+        is_cluster_scoped: &|_, _| false,
+        allow_no_execute: true,
+    })?;
     let path = Collection::of(&CLUSTER, "").object(name);
-    let joined =
-        control.apply(&path, cluster, true).await.with_context(|| format!("write Cluster {name}"))?;
-    let owners = json!([{
-        "apiVersion": CLUSTER.api_version(), "kind": CLUSTER.kind,
-        "name": name, "uid": joined["metadata"]["uid"],
-    }]);
-    for (name, data) in &secrets {
-        let written = control.apply(&collection.object(name), &secret(name, data, &owners), true).await;
-        written.with_context(|| format!("write Secret {namespace}/{name}"))?;
-    }
-    Ok(())
+    let tried = format!("{path}?fieldManager=longshore&force=true&dryRun=All");
+    let answer =
+        control.send::<Value>(Method::PATCH, &tried, "application/apply-patch+yaml", Some(cluster)).await;
+    answer.map(drop).with_context(|| format!("try to write Cluster {name}"))
 }
 
 /// Deletes something that may be gone already.
@@ -193,3 +278,6 @@ async fn remove(rest: &Rest, path: &str) -> Result<()> {
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

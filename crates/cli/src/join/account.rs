@@ -1,21 +1,29 @@
-//! Our account in a member: who we are there, what we may do, and the token that proves it. As little as works: whatever
-//! templates can be has to be written, but nobody is impersonated and nothing is approved.
+//! Our account in a member: who we are there, what we may do, and the tokens that prove it. What is there of others,
+//! and the place where it is if joining did not make it, is left alone.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use api::labels;
-use controllers::rest::{Collection, Rest};
+use api::names::{CLUSTER_NAMESPACE, IMPERSONATOR_SERVICE_ACCOUNT as IMPERSONATOR};
+use controllers::rest::{Collection, Error, Rest};
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
-use super::remove;
+use super::{contents, remove};
+use crate::Hint;
 
-/// Karmada's account for who acts in the name of users.
-const IMPERSONATOR: &str = "karmada-impersonator";
-/// The label that tells tokens of ours from others.
+/// The label of tokens that were made for the account of this name, whosever they are.
 const TOKEN_OF: &str = "longshore.io/token-of";
-/// How long the member may take to make a token, or to take a namespace away.
+/// The annotation of what joining made: which control plane it was that joined.
+const JOINED_BY: &str = "longshore.io/joined-by";
+/// The type of Secrets that have tokens.
+const TOKEN_TYPE: &str = "kubernetes.io/service-account-token";
+/// The annotation that says whose token it is.
+const TOKEN_USER: &str = "kubernetes.io/service-account.name";
+/// The label by which API servers note the day on which a token was last used.
+const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
+/// How long the member may take to make a token, to take a namespace away, or to be asked with a new token.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often is looked whether it has.
 const LOOK: Duration = Duration::from_millis(100);
@@ -26,6 +34,8 @@ const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 /// Our account in a member.
 pub struct Account {
     namespace: String,
+    /// Where it was before, if that is elsewhere.
+    former: Option<String>,
     user: String,
     role: String,
 }
@@ -33,11 +43,17 @@ pub struct Account {
 /// What proves who we are there.
 pub struct Tokens {
     /// For the controllers.
-    pub controllers: String,
+    pub controllers: Token,
     /// For who acts in the name of users.
-    pub impersonator: String,
-    /// The Secrets that have them there.
-    secrets: Vec<String>,
+    pub impersonator: Token,
+}
+
+/// One token.
+pub struct Token {
+    /// What is shown.
+    pub text: String,
+    /// The Secret that has it there.
+    secret: String,
 }
 
 impl Account {
@@ -45,16 +61,43 @@ impl Account {
     pub fn of(cluster: &str, namespace: &str) -> Self {
         let user = format!("karmada-{cluster}");
         let role = format!("karmada-controller-manager:{user}");
-        Self { namespace: namespace.to_owned(), user, role }
+        Self { namespace: namespace.to_owned(), former: None, user, role }
+    }
+
+    /// The same, which was in another namespace before.
+    pub fn moved_from(self, former: Option<String>) -> Self {
+        Self { former, ..self }
+    }
+
+    async fn binding(&self, far: &Rest) -> Result<Option<Value>> {
+        let path = Collection::new(RBAC, "clusterrolebindings", "").object(&self.role);
+        far.get(&path).await.with_context(|| format!("read {} in the cluster", self.role))
+    }
+
+    /// The namespace in which an account of this name has rights.
+    pub async fn found(&self, far: &Rest) -> Result<Option<String>> {
+        let binding = self.binding(far).await?;
+        Ok(binding.and_then(|binding| Some(binding["subjects"][0]["namespace"].as_str()?.to_owned())))
+    }
+
+    /// Makes sure that no other control plane has the account: to take it over would shut that one out.
+    pub async fn is_free(&self, far: &Rest, control: &str) -> Result<()> {
+        let binding = self.binding(far).await?;
+        if binding.is_none_or(|binding| binding["metadata"]["annotations"][JOINED_BY] == control) {
+            return Ok(());
+        }
+        let hint = "choose another name; if nobody uses that account any more, remove it with `longshore unjoin` \
+                    and --cluster-kubeconfig";
+        Err(anyhow::Error::new(Hint(hint.to_owned()))
+            .context(format!("account {} in the cluster belongs to another control plane", self.user)))
     }
 
     /// Makes the account, or brings it in line, and has new tokens made.
-    pub async fn make(&self, far: &Rest) -> Result<Tokens> {
-        self.until_place_is_free(far).await?;
-        let marks = [(labels::SYSTEM, labels::TRUE)];
-        plane::ensure_namespace(far, &self.namespace, &marks)
-            .await
-            .with_context(|| format!("make namespace {} in the cluster", self.namespace))?;
+    pub async fn make(&self, far: &Rest, control: &str) -> Result<Tokens> {
+        if !self.is_place_there(far).await? {
+            let made = self.make_place(far, control).await;
+            made.with_context(|| format!("make namespace {} in the cluster", self.namespace))?;
+        }
         for user in [IMPERSONATOR, &self.user] {
             let account = json!({
                 "apiVersion": "v1", "kind": "ServiceAccount", "metadata": self.metadata(user),
@@ -62,39 +105,62 @@ impl Account {
             let path = Collection::new("v1", "serviceaccounts", &self.namespace).object(user);
             far.apply(&path, &account, true).await.with_context(|| format!("make account {user}"))?;
         }
-        self.grant(far).await?;
-        let (controllers, own) = self.token(far, &self.user).await?;
-        let (impersonator, users) = self.token(far, IMPERSONATOR).await?;
-        Ok(Tokens { controllers, impersonator, secrets: vec![own, users] })
+        self.grant(far, control, self.former.as_deref()).await?;
+        let controllers = self.token(far, &self.user).await?;
+        let impersonator = self.token(far, IMPERSONATOR).await?;
+        Ok(Tokens { controllers, impersonator })
     }
 
-    /// Who left a moment ago may still be taken away.
-    async fn until_place_is_free(&self, far: &Rest) -> Result<()> {
+    /// Whether there is a namespace to stay in. That of who left a moment ago may still be taken away.
+    async fn is_place_there(&self, far: &Rest) -> Result<bool> {
         let path = Collection::new("v1", "namespaces", "").object(&self.namespace);
         let begun = tokio::time::Instant::now();
         while begun.elapsed() < PATIENCE {
             let namespace: Option<Value> =
                 far.get(&path).await.with_context(|| format!("read namespace {}", self.namespace))?;
-            if namespace.is_none_or(|namespace| namespace["metadata"]["deletionTimestamp"].is_null()) {
-                return Ok(());
+            match namespace {
+                None => return Ok(false),
+                Some(found) if found["metadata"]["deletionTimestamp"].is_null() => return Ok(true),
+                Some(_) => tokio::time::sleep(LOOK).await,
             }
-            tokio::time::sleep(LOOK).await;
         }
         bail!("namespace {} in the cluster is being deleted and does not go", self.namespace)
+    }
+
+    /// Makes the namespace, and notes that on it: only then it goes when we leave.
+    async fn make_place(&self, far: &Rest, control: &str) -> Result<(), Error> {
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {
+                "name": self.namespace, "labels": { labels::SYSTEM: labels::TRUE },
+                "annotations": { JOINED_BY: control },
+            },
+        });
+        match far.create(&Collection::new("v1", "namespaces", ""), &namespace).await {
+            Ok(_) | Err(Error::Conflict { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn metadata(&self, name: &str) -> Value {
         json!({ "name": name, "namespace": self.namespace, "labels": { labels::SYSTEM: labels::TRUE } })
     }
 
-    async fn grant(&self, far: &Rest) -> Result<()> {
-        let metadata = json!({ "name": self.role, "labels": { labels::SYSTEM: labels::TRUE } });
+    /// Gives the account its rights; as long as it moves, also where it was.
+    async fn grant(&self, far: &Rest, control: &str, former: Option<&str>) -> Result<()> {
+        let metadata = json!({
+            "name": self.role, "labels": { labels::SYSTEM: labels::TRUE },
+            "annotations": { JOINED_BY: control },
+        });
         let role =
             json!({ "apiVersion": RBAC, "kind": "ClusterRole", "metadata": metadata, "rules": rules() });
+        let places = [Some(self.namespace.as_str()), former].into_iter().flatten();
+        let subject =
+            |place: &str| json!({ "kind": "ServiceAccount", "name": self.user, "namespace": place });
         let binding = json!({
             "apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": metadata,
             "roleRef": { "apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": self.role },
-            "subjects": [{ "kind": "ServiceAccount", "name": self.user, "namespace": self.namespace }],
+            "subjects": places.map(subject).collect::<Vec<Value>>(),
         });
         for (plural, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
             let path = Collection::new(RBAC, plural, "").object(&self.role);
@@ -103,74 +169,148 @@ impl Account {
         Ok(())
     }
 
-    /// A new token of an account, and the Secret that has it.
-    async fn token(&self, far: &Rest, user: &str) -> Result<(String, String)> {
+    fn secrets(&self) -> Collection {
+        Collection::new("v1", "secrets", &self.namespace)
+    }
+
+    /// A new token of an account.
+    async fn token(&self, far: &Rest, user: &str) -> Result<Token> {
         let name = format!("{user}-token-{:08x}", rand::random::<u32>());
-        let collection = Collection::new("v1", "secrets", &self.namespace);
         let mut metadata = self.metadata(&name);
-        metadata["annotations"] = json!({ "kubernetes.io/service-account.name": user });
-        metadata["labels"][TOKEN_OF] = user.into();
-        let secret = json!({
-            "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
-            "metadata": metadata,
-        });
-        far.create(&collection, &secret).await.with_context(|| format!("ask for a token of {user}"))?;
+        metadata["annotations"] = json!({ TOKEN_USER: user });
+        metadata["labels"][TOKEN_OF] = self.user.as_str().into();
+        let secret =
+            json!({ "apiVersion": "v1", "kind": "Secret", "type": TOKEN_TYPE, "metadata": metadata });
+        far.create(&self.secrets(), &secret).await.with_context(|| format!("ask for a token of {user}"))?;
         let begun = tokio::time::Instant::now();
         while begun.elapsed() < PATIENCE {
-            let found: Option<Value> = far.get(&collection.object(&name)).await?;
+            let found: Option<Value> = far.get(&self.secrets().object(&name)).await?;
             let encoded = found.map(|mut found| found["data"]["token"].take()).filter(Value::is_string);
             if let Some(encoded) = encoded {
                 let ByteString(bytes) = serde_json::from_value(encoded).context("read the token")?;
-                return Ok((String::from_utf8(bytes).context("read the token")?, name));
+                let text = String::from_utf8(bytes).context("read the token")?;
+                return Ok(Token { text, secret: name });
             }
             tokio::time::sleep(LOOK).await;
         }
         bail!("the cluster makes no token for account {user}: does its kube-controller-manager run?")
     }
 
-    /// Makes every token void that is not one of these.
-    pub async fn remove_other_tokens(&self, far: &Rest, tokens: &Tokens) -> Result<()> {
-        let collection = Collection::new("v1", "secrets", &self.namespace);
-        let mut old = Vec::new();
-        // Those of the impersonator may belong to a namesake of this member; they are its own affair.
-        let selector = format!("{TOKEN_OF}={}", self.user).replace('=', "%3D").replace('/', "%2F");
-        let each = |item: api::Unread| {
-            let Ok(secret) = item.read::<Value>() else { return };
-            let name = secret["metadata"]["name"].as_str().unwrap_or_default();
-            if !tokens.secrets.iter().any(|kept| kept == name) {
-                old.push(name.to_owned());
+    /// Whether somebody has come with the new token: the API server itself notes that on its Secret, so this is known
+    /// of a way that cannot be gone from here.
+    pub async fn is_used(&self, far: &Rest, tokens: &Tokens) -> Result<bool> {
+        let path = self.secrets().object(&tokens.controllers.secret);
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let secret: Option<Value> = far.get(&path).await.context("look whether the token is used")?;
+            if secret.is_some_and(|secret| secret["metadata"]["labels"][LAST_USED].is_string()) {
+                return Ok(true);
             }
-        };
-        far.pages(&collection, &selector, each).await.context("list tokens in the cluster")?;
-        for name in old {
-            remove(far, &collection.object(&name)).await.with_context(|| format!("delete token {name}"))?;
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(false)
+    }
+
+    /// Makes every other token void, and takes the account away from where it was before.
+    pub async fn end_others(&self, far: &Rest, control: &str, tokens: &Tokens) -> Result<()> {
+        let kept = [&tokens.controllers.secret, &tokens.impersonator.secret];
+        let is_shared = self.is_shared(far).await?;
+        let others = self.tokens(far, is_shared).await?.into_iter().filter(|name| !kept.contains(&name));
+        self.remove_tokens(far, others).await?;
+        let Some(former) = &self.former else { return Ok(()) };
+        self.grant(far, control, None).await?;
+        let (user, role) = (self.user.clone(), self.role.clone());
+        let before = Self { namespace: former.clone(), former: None, user, role };
+        before.vacate(far).await.map(drop)
+    }
+
+    /// Makes new tokens void that turned out to be of no use.
+    pub async fn take_back(&self, far: &Rest, tokens: Tokens) -> Result<()> {
+        self.remove_tokens(far, [tokens.controllers.secret, tokens.impersonator.secret]).await
+    }
+
+    async fn remove_tokens(&self, far: &Rest, secrets: impl IntoIterator<Item = String>) -> Result<()> {
+        for name in secrets {
+            let removed = remove(far, &self.secrets().object(&name)).await;
+            removed.with_context(|| format!("delete token {name}"))?;
         }
         Ok(())
     }
 
-    /// Takes the account away. The namespace goes with it unless another control plane uses it, too.
-    pub async fn end(&self, far: &Rest) -> Result<()> {
+    /// The Secrets with tokens of ours, whoever had them made. Who else has an account in the namespace shares the
+    /// impersonator with us; then only those are ours that were made for us.
+    async fn tokens(&self, far: &Rest, is_shared: bool) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        let each = |item: api::Unread| {
+            let secret: Value = item.read().unwrap_or_default();
+            if self.is_token(&secret, is_shared) {
+                found.extend(secret["metadata"]["name"].as_str().map(str::to_owned));
+            }
+        };
+        far.pages(&self.secrets(), "", each).await.context("list tokens in the cluster")?;
+        Ok(found)
+    }
+
+    fn is_token(&self, secret: &Value, is_shared: bool) -> bool {
+        let metadata = &secret["metadata"];
+        let user = metadata["annotations"][TOKEN_USER].as_str().unwrap_or_default();
+        let was_made_for_us = metadata["labels"][TOKEN_OF] == self.user.as_str();
+        let is_ours = user == self.user || user == IMPERSONATOR && (was_made_for_us || !is_shared);
+        secret["type"] == TOKEN_TYPE && is_ours
+    }
+
+    /// Whether another control plane has its account in the same namespace.
+    async fn is_shared(&self, far: &Rest) -> Result<bool> {
+        let mut others = 0;
+        let each = |item: api::Unread| {
+            let account: Value = item.read().unwrap_or_default();
+            let name = account["metadata"]["name"].as_str().unwrap_or_default();
+            others += usize::from(name.starts_with("karmada-") && name != IMPERSONATOR && name != self.user);
+        };
+        let accounts = Collection::new("v1", "serviceaccounts", &self.namespace);
+        far.pages(&accounts, "", each).await.context("list accounts in the cluster")?;
+        Ok(others > 0)
+    }
+
+    /// Takes the account away, and what it may do. If the namespace stays, the answer says why.
+    pub async fn end(&self, far: &Rest) -> Result<Option<String>> {
         for plural in ["clusterrolebindings", "clusterroles"] {
             remove(far, &Collection::new(RBAC, plural, "").object(&self.role)).await?;
         }
+        self.vacate(far).await
+    }
+
+    async fn vacate(&self, far: &Rest) -> Result<Option<String>> {
         let accounts = Collection::new("v1", "serviceaccounts", &self.namespace);
+        let is_shared = self.is_shared(far).await?;
+        let tokens = self.tokens(far, is_shared).await?;
+        if !is_shared {
+            remove(far, &accounts.object(IMPERSONATOR)).await?;
+        }
         remove(far, &accounts.object(&self.user)).await?;
-        let mut others = 0;
-        let each = |item: api::Unread| {
-            let name = item.read::<Value>().ok();
-            let name = name.as_ref().and_then(|one| one["metadata"]["name"].as_str()).unwrap_or_default();
-            others += usize::from(name.starts_with("karmada-") && name != IMPERSONATOR && name != self.user);
-        };
-        far.pages(&accounts, "", each).await.context("list accounts in the cluster")?;
-        match others {
-            0 => remove(far, &Collection::new("v1", "namespaces", "").object(&self.namespace)).await,
-            _ => Ok(()),
+        self.remove_tokens(far, tokens).await?;
+        self.leave_place(far).await
+    }
+
+    /// Deletes the namespace if it is ours and empty. Karmada's usual one is not marked where Karmada made it.
+    async fn leave_place(&self, far: &Rest) -> Result<Option<String>> {
+        let path = Collection::new("v1", "namespaces", "").object(&self.namespace);
+        let Some(namespace) = far.get::<Value>(&path).await? else { return Ok(None) };
+        let metadata = &namespace["metadata"];
+        if !metadata["annotations"][JOINED_BY].is_string() && self.namespace != CLUSTER_NAMESPACE {
+            return Ok(Some("joining did not make it".to_owned()));
+        }
+        match contents::stranger(far, &self.namespace).await {
+            Ok(None) => far.delete(&path, metadata["uid"].as_str()).await.map(|()| None).map_err(Into::into),
+            Ok(Some(stranger)) => Ok(Some(format!("{stranger} is in it"))),
+            Err(error) => Ok(Some(format!("nobody can tell what is in it: {error:#}"))),
         }
     }
 }
 
 /// What the controllers need: to write whatever a template can be, to see how it fares, and to ask for health. Roles
-/// among the templates may grant what we do not have ourselves, which the two special verbs are for.
+/// among the templates may grant what we do not have ourselves, which the two special verbs are for. Whoever may do
+/// that may give himself the rest, too.
 fn rules() -> Value {
     json!([
         {
@@ -184,4 +324,30 @@ fn rules() -> Value {
         },
         { "nonResourceURLs": ["/readyz", "/healthz", "/version", "/api", "/api/*", "/apis", "/apis/*"], "verbs": ["get"] },
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_token_of_the_account_is_ours_and_the_impersonators_unless_it_is_shared() {
+        let account = Account::of("member1", "karmada-cluster");
+        let check = |user: &str, made_for: &str, is_shared: bool, expected: bool| {
+            let metadata = json!({ "annotations": { TOKEN_USER: user }, "labels": { TOKEN_OF: made_for } });
+            let secret = json!({ "type": TOKEN_TYPE, "metadata": metadata });
+            assert_eq!(account.is_token(&secret, is_shared), expected, "{user} {made_for} {is_shared}");
+            let opaque = json!({ "type": "Opaque", "metadata": metadata });
+            assert!(!account.is_token(&opaque, is_shared), "no token is in it");
+        };
+        // Karmada's have no label.
+        check("karmada-member1", "", false, true);
+        check("karmada-member1", "", true, true);
+        check("karmada-impersonator", "", false, true);
+        check("karmada-impersonator", "", true, false);
+        check("karmada-impersonator", "karmada-member1", true, true);
+        check("karmada-impersonator", "karmada-member2", true, false);
+        check("karmada-member2", "", false, false);
+        check("default", "", false, false);
+    }
 }

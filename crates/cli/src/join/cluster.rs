@@ -1,19 +1,20 @@
-//! The cluster at the other end: how it is reached with the rights of whoever joins it, and what has to be remembered
-//! so that the controllers can reach it as well.
+//! The cluster at the other end: how it is reached with the rights of whoever joins it, who it is, and what its
+//! kubeconfig says about the way to it.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use api::{Cluster, names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use controllers::rest::{Collection, Rest};
+use controllers::rest::{Collection, Error, Rest};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
 use crate::Hint;
 
 /// How the cluster to join is found.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 #[command(next_help_heading = "The cluster")]
 pub struct Whereabouts {
     /// The kubeconfig of the cluster, with the rights of an administrator
@@ -22,29 +23,36 @@ pub struct Whereabouts {
     /// The context in it [default: its current one]
     #[arg(long, value_name = "NAME")]
     pub cluster_context: Option<String>,
-    /// Where the account is made there, and its credentials are kept here
-    #[arg(long, value_name = "NAMESPACE", default_value = "karmada-cluster")]
-    pub cluster_namespace: String,
-    /// The address by which the controllers reach the cluster [default: that of the kubeconfig]
+    /// Where the account is made there, and its credentials are kept here [default: where they are, or
+    /// karmada-cluster]
+    #[arg(long, value_name = "NAMESPACE")]
+    pub cluster_namespace: Option<String>,
+    /// The address by which the controllers reach the cluster [default: the one it has joined with, or that of the
+    /// kubeconfig]
     #[arg(long, value_name = "URL")]
     pub cluster_endpoint: Option<String>,
-    /// The proxy by which the controllers reach the cluster [default: that of the kubeconfig]
+    /// The proxy by which the controllers reach the cluster [default: the one it has joined with, or that of the
+    /// kubeconfig]
     #[arg(long, value_name = "URL")]
     pub cluster_proxy_url: Option<String>,
+}
+
+impl Whereabouts {
+    /// Where the account and its credentials are, or will be; `known` is the member as it has joined.
+    pub fn namespace(&self, known: Option<&Cluster>) -> String {
+        let joined_with = known.and_then(|known| Some(known.spec.secret_ref.as_ref()?.namespace.clone()));
+        let joined_with = joined_with.filter(|namespace| !namespace.is_empty());
+        let said = self.cluster_namespace.clone().or(joined_with);
+        said.unwrap_or_else(|| names::CLUSTER_NAMESPACE.to_owned())
+    }
 }
 
 /// The cluster at the other end.
 pub struct Far {
     /// Where requests go.
     pub rest: Rest,
-    /// Its address.
-    pub endpoint: String,
-    /// Who signed its certificate, in PEM; empty if nobody is asked.
-    pub authority: Vec<u8>,
-    /// Whether its certificate is believed whoever signed it.
-    pub insecure: bool,
-    /// The proxy in front of it, or empty.
-    pub proxy: String,
+    /// What the kubeconfig says about it.
+    pub told: Told,
 }
 
 impl Far {
@@ -60,33 +68,29 @@ impl Far {
             KubeConfigOptions { context: arguments.cluster_context.clone(), ..KubeConfigOptions::default() };
         let config = kube::Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
         let mut config = config.with_context(|| format!("use the kubeconfig {}", file.display()))?;
-        let of_context = of_context(&kubeconfig, arguments.cluster_context.as_deref());
-        let of_context = of_context.context("the kubeconfig names no cluster for the context")?;
-        let proxy = arguments.cluster_proxy_url.clone();
-        let proxy = proxy.unwrap_or_else(|| text(&of_context, "proxy-url").to_owned());
+        let told = of_context(&kubeconfig, arguments.cluster_context.as_deref());
+        let told = told.context("the kubeconfig names no cluster for the context")?;
         config.default_retry = false;
         config.connect_timeout = Some(std::time::Duration::from_secs(5));
-        let insecure = config.accept_invalid_certs;
-        let endpoint = arguments.cluster_endpoint.clone();
-        Ok(Self {
-            endpoint: endpoint.unwrap_or_else(|| text(&of_context, "server").to_owned()),
-            authority: if insecure { Vec::new() } else { authority(&of_context)? },
-            insecure,
-            proxy,
-            rest: Rest::new(kube::Client::try_from(config).context("use the kubeconfig of the cluster")?),
-        })
+        let rest = Rest::new(kube::Client::try_from(config).context("use the kubeconfig of the cluster")?);
+        Ok(Self { rest, told: Told(told) })
     }
 
-    /// Who the cluster is, whatever it is called: the uid of a namespace that lives as long as it does.
+    /// Who the cluster is, whatever it is called.
     pub async fn id(&self) -> Result<String> {
-        let path = Collection::new("v1", "namespaces", "").object("kube-system");
-        let namespace: Option<Value> = self.rest.get(&path).await.map_err(|error| {
+        let id = identity(&self.rest).await.map_err(|error| {
             let hint = "does it run, and may the user of the kubeconfig read there?";
             anyhow::Error::new(Hint(hint.to_owned())).context(error).context("ask the cluster who it is")
         })?;
-        let uid = namespace.and_then(|namespace| Some(namespace["metadata"]["uid"].as_str()?.to_owned()));
-        uid.context("the cluster has no namespace kube-system, so it cannot be told from others")
+        id.context("the cluster has no namespace kube-system, so it cannot be told from others")
     }
+}
+
+/// Who a cluster is: the uid of a namespace that lives as long as it does.
+pub async fn identity(rest: &Rest) -> Result<Option<String>, Error> {
+    let path = Collection::new("v1", "namespaces", "").object("kube-system");
+    let namespace: Option<Value> = rest.get(&path).await?;
+    Ok(namespace.and_then(|namespace| Some(namespace["metadata"]["uid"].as_str()?.to_owned())))
 }
 
 /// What a kubeconfig says about the cluster of a context.
@@ -97,21 +101,66 @@ fn of_context(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<Value> {
     serde_json::to_value(cluster.cluster.as_ref()?).ok()
 }
 
-fn text<'v>(cluster: &'v Value, key: &str) -> &'v str {
-    cluster[key].as_str().unwrap_or_default()
+/// What a kubeconfig says about a cluster.
+pub struct Told(pub Value);
+
+impl Told {
+    /// Its address.
+    pub fn endpoint(&self) -> &str {
+        self.text("server")
+    }
+
+    /// The proxy in front of it, or nothing.
+    pub fn proxy(&self) -> &str {
+        self.text("proxy-url")
+    }
+
+    /// Whether its certificate is believed whoever signed it.
+    pub fn is_insecure(&self) -> bool {
+        self.0["insecure-skip-tls-verify"].as_bool().unwrap_or_default()
+    }
+
+    /// Who signed its certificate, in PEM.
+    pub fn authority(&self) -> Result<Vec<u8>> {
+        let data = self.text("certificate-authority-data");
+        if !data.is_empty() {
+            return STANDARD.decode(data).context("read certificate-authority-data");
+        }
+        match self.text("certificate-authority") {
+            "" => {
+                let hint = "name the authority that signed the cluster's certificate in its kubeconfig";
+                Err(anyhow::Error::new(Hint(hint.to_owned()))
+                    .context("the kubeconfig says nobody whom to believe"))
+            }
+            file => std::fs::read(file).with_context(|| format!("read {file}")),
+        }
+    }
+
+    fn text(&self, key: &str) -> &str {
+        self.0[key].as_str().unwrap_or_default()
+    }
 }
 
-fn authority(cluster: &Value) -> Result<Vec<u8>> {
-    let data = text(cluster, "certificate-authority-data");
-    if !data.is_empty() {
-        return STANDARD.decode(data).context("read certificate-authority-data");
-    }
-    match text(cluster, "certificate-authority") {
-        "" => {
-            let hint = "name the authority that signed the cluster's certificate in its kubeconfig";
-            Err(anyhow::Error::new(Hint(hint.to_owned()))
-                .context("the kubeconfig says nobody whom to believe"))
-        }
-        file => std::fs::read(file).with_context(|| format!("read {file}")),
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_namespace_is_the_one_it_has_joined_with_unless_somebody_says_another() {
+        let check = |said: Option<&str>, joined_with: Option<&str>, expected: &str| {
+            let arguments =
+                Whereabouts { cluster_namespace: said.map(str::to_owned), ..Whereabouts::default() };
+            let known = joined_with.map(|namespace| {
+                let spec = json!({ "secretRef": { "namespace": namespace, "name": "m" } });
+                serde_json::from_value::<Cluster>(json!({ "metadata": {}, "spec": spec })).expect("a cluster")
+            });
+            assert_eq!(arguments.namespace(known.as_ref()), expected);
+        };
+        check(None, None, "karmada-cluster");
+        check(None, Some(""), "karmada-cluster");
+        check(None, Some("platform"), "platform");
+        check(Some("other"), Some("platform"), "other");
     }
 }

@@ -1,4 +1,5 @@
-//! A member goes: first its Cluster, while the controllers take back what they brought there, then our account.
+//! A member goes: first its Cluster, while the controllers take back what they brought there, then our account. The
+//! same removes what a join that failed half-way left.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::account::Account;
 use super::cluster::{self, Far};
-use super::{impersonator, remove};
+use super::{remove, secrets};
 use crate::connection::Connection;
 use crate::{Hint, output};
 
@@ -39,52 +40,74 @@ pub struct Unjoin {
     connection: Connection,
 }
 
-/// Lets a member go.
+/// Lets a member go, or removes what is left of one that is not known here.
 pub async fn unjoin(arguments: &Unjoin) -> Result<()> {
     let control = arguments.connection.open().await?.rest;
     let name = &arguments.name;
     let path = Collection::of(&CLUSTER, "").object(name);
-    let Some(cluster) =
-        control.get::<Cluster>(&path).await.with_context(|| format!("read Cluster {name}"))?
-    else {
-        bail!("unjoin {name}: there is no such member");
-    };
-    if cluster.spec.sync_mode == SyncMode::Pull {
-        bail!("unjoin {name}: it has an agent of its own, which has to unregister");
-    }
+    let cluster: Option<Cluster> =
+        control.get(&path).await.with_context(|| format!("read Cluster {name}"))?;
     let far = match &arguments.far.cluster_kubeconfig {
         Some(_) => Some(Far::open(&arguments.far).await?),
         None => None,
     };
-    if let Some(far) = &far {
-        let id = far.id().await?;
-        if !cluster.spec.id.is_empty() && cluster.spec.id != id {
-            bail!("unjoin {name}: --cluster-kubeconfig leads to another cluster (its id is {id})");
-        }
-    }
+    may_go(name, cluster.as_ref(), far.as_ref()).await?;
     if arguments.dry_run {
         return output::print(&format!("cluster({name}) would be let go\n"));
     }
-    control
-        .delete(&path, Some(&cluster.metadata.uid))
-        .await
-        .with_context(|| format!("delete Cluster {name}"))?;
-    wait(&control, arguments, &path).await?;
-    let secrets = Collection::new("v1", "secrets", &arguments.far.cluster_namespace);
-    for secret in [name.clone(), impersonator(name)] {
-        remove(&control, &secrets.object(&secret))
-            .await
-            .with_context(|| format!("delete Secret {secret}"))?;
+    if let Some(cluster) = &cluster {
+        let deleted = control.delete(&path, Some(&cluster.metadata.uid)).await;
+        deleted.with_context(|| format!("delete Cluster {name}"))?;
+        wait(&control, arguments, &path).await?;
     }
-    if let Some(far) = &far {
-        let account = Account::of(name, &arguments.far.cluster_namespace);
-        account.end(&far.rest).await.context("take our account in the cluster away")?;
-    }
-    let left = match far {
-        Some(_) => "",
-        None => "; our account there is left, name its kubeconfig with --cluster-kubeconfig to remove it",
+    let namespace = namespace(arguments, cluster.as_ref(), far.as_ref()).await?;
+    secrets::forget(&control, &namespace, name).await?;
+    let left = match &far {
+        Some(far) => {
+            let ended = Account::of(name, &namespace).end(&far.rest).await;
+            let stays = ended.context("take our account in the cluster away")?;
+            stays.map(|why| format!("; namespace {namespace} there stays: {why}")).unwrap_or_default()
+        }
+        None => "; our account there is left, do the same with --cluster-kubeconfig to remove it".to_owned(),
     };
-    output::print(&format!("cluster({name}) is let go{left}\n"))
+    let done = match cluster {
+        Some(_) => "is let go",
+        None => "was no member; what joining left of it is removed",
+    };
+    output::print(&format!("cluster({name}) {done}{left}\n"))
+}
+
+/// Where our account is. Of a member that is not known here, its own rights tell.
+async fn namespace(arguments: &Unjoin, cluster: Option<&Cluster>, far: Option<&Far>) -> Result<String> {
+    let usual = arguments.far.namespace(cluster);
+    match (&arguments.far.cluster_namespace, cluster, far) {
+        (None, None, Some(far)) => {
+            let found = Account::of(&arguments.name, &usual).found(&far.rest).await?;
+            Ok(found.unwrap_or(usual))
+        }
+        _ => Ok(usual),
+    }
+}
+
+async fn may_go(name: &str, cluster: Option<&Cluster>, far: Option<&Far>) -> Result<()> {
+    let id = match far {
+        Some(far) => Some(far.id().await?),
+        None => None,
+    };
+    match (cluster, id) {
+        (None, None) => {
+            let hint = "what a join that failed left in a cluster is removed with --cluster-kubeconfig";
+            Err(anyhow::Error::new(Hint(hint.to_owned()))
+                .context(format!("unjoin {name}: there is no such member")))
+        }
+        (Some(cluster), _) if cluster.spec.sync_mode == SyncMode::Pull => {
+            bail!("unjoin {name}: it has an agent of its own, which has to unregister")
+        }
+        (Some(cluster), Some(id)) if !cluster.spec.id.is_empty() && cluster.spec.id != id => {
+            bail!("unjoin {name}: --cluster-kubeconfig leads to another cluster (its id is {id})")
+        }
+        _ => Ok(()),
+    }
 }
 
 async fn wait(control: &Rest, arguments: &Unjoin, path: &str) -> Result<()> {

@@ -1,0 +1,188 @@
+//! Where the controllers find a member: what was said in this call, or else what it has joined with, because who gives
+//! new credentials may stand elsewhere than the controllers. And whether credentials work there.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use api::Cluster;
+use controllers::members::Way;
+use controllers::rest::{Collection, Rest};
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::cluster::{Told, Whereabouts, identity};
+use crate::Hint;
+
+/// How long somebody may take to answer until he counts as not reachable from here.
+const SILENCE: Duration = Duration::from_secs(5);
+/// How long new credentials may take to be known to every API server of the member.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often is tried whether they are.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The key of the authority in the Secret with the credentials.
+pub const CA_BUNDLE: &str = "caBundle";
+
+/// Where the controllers find a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its address.
+    pub endpoint: String,
+    /// Who signed its certificate, in PEM; empty if nobody is asked.
+    pub authority: Vec<u8>,
+    /// Whether its certificate is believed whoever signed it.
+    pub insecure: bool,
+    /// The proxy in front of it, or empty.
+    pub proxy: String,
+}
+
+impl Place {
+    /// The place that a member has joined with; none if its Cluster names none.
+    pub async fn known(control: &Rest, cluster: &Cluster) -> Result<Option<Self>> {
+        let spec = &cluster.spec;
+        if spec.api_endpoint.is_empty() {
+            return Ok(None);
+        }
+        let secret = match &spec.secret_ref {
+            Some(reference) => {
+                let path = Collection::new("v1", "secrets", &reference.namespace).object(&reference.name);
+                control
+                    .get::<Secret>(&path)
+                    .await
+                    .with_context(|| format!("read Secret {}", reference.name))?
+            }
+            None => None,
+        };
+        let authority = secret.and_then(|secret| secret.data?.remove(CA_BUNDLE));
+        Ok(Some(Self {
+            endpoint: spec.api_endpoint.clone(),
+            authority: authority.map(|bytes| bytes.0).unwrap_or_default(),
+            insecure: spec.insecure_skip_tls_verification,
+            proxy: spec.proxy_url.clone(),
+        }))
+    }
+
+    /// The place to remember. An address and whom to believe there belong together.
+    pub fn choose(said: &Whereabouts, told: &Told, known: Option<&Place>) -> Result<Self> {
+        let mut place = match (&said.cluster_endpoint, known) {
+            (None, Some(known)) => known.clone(),
+            (endpoint, known) => Self {
+                endpoint: endpoint.clone().unwrap_or_else(|| told.endpoint().to_owned()),
+                authority: Vec::new(),
+                insecure: told.is_insecure(),
+                proxy: known.map_or(told.proxy(), |known| known.proxy.as_str()).to_owned(),
+            },
+        };
+        if place.authority.is_empty() && !place.insecure {
+            place.authority = told.authority()?;
+        }
+        if let Some(proxy) = &said.cluster_proxy_url {
+            place.proxy.clone_from(proxy);
+        }
+        Ok(place)
+    }
+
+    /// Goes where the controllers go, with these credentials; false if the member cannot be reached from here. It is an
+    /// error if somebody answers who does not know them.
+    pub async fn lets_in(&self, cluster: &Value, credentials: &Value) -> Result<bool> {
+        let cluster: Cluster = serde_json::from_value(cluster.clone()).context("read the Cluster")?;
+        let secret = serde_json::from_value(json!({ "metadata": {}, "data": credentials }));
+        let way = Way::of(&cluster, &secret.context("read the credentials")?)?;
+        let rest = Rest::new(way.client().await?);
+        let begun = Instant::now();
+        loop {
+            let refusal = match timeout(SILENCE, identity(&rest)).await {
+                Err(_) => return Ok(false),
+                Ok(Err(error)) if error.is_outage() => return Ok(false),
+                Ok(Ok(Some(id))) if id == cluster.spec.id => return Ok(true),
+                Ok(Ok(_)) => return Err(self.wrong("another cluster answers there")),
+                Ok(Err(error)) => error,
+            };
+            if begun.elapsed() > PATIENCE {
+                return Err(self.wrong(&refusal.to_string()));
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    fn wrong(&self, why: &str) -> anyhow::Error {
+        let hint = "name the address by which the controllers reach it with --cluster-endpoint";
+        anyhow::Error::new(Hint(hint.to_owned()))
+            .context(why.to_owned())
+            .context(format!("try the new credentials at {}", self.endpoint))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn place(endpoint: &str, authority: &str, proxy: &str) -> Place {
+        let (endpoint, proxy) = (endpoint.to_owned(), proxy.to_owned());
+        Place { endpoint, authority: authority.into(), insecure: authority.is_empty(), proxy }
+    }
+
+    fn check(said: [Option<&str>; 2], known: Option<&Place>, expected: &Place) {
+        // "there" in base64.
+        let told = Told(json!({
+            "server": "https://127.0.0.1:6443", "certificate-authority-data": "dGhlcmU=",
+            "proxy-url": "http://bastion",
+        }));
+        let [cluster_endpoint, cluster_proxy_url] = said.map(|said| said.map(str::to_owned));
+        let said = Whereabouts { cluster_endpoint, cluster_proxy_url, ..Whereabouts::default() };
+        assert_eq!(Place::choose(&said, &told, known).expect("there is an authority"), *expected);
+    }
+
+    #[test]
+    fn who_joins_is_found_where_the_kubeconfig_says_or_the_flags() {
+        check([None, None], None, &place("https://127.0.0.1:6443", "there", "http://bastion"));
+        check([Some("https://10.0.0.5"), Some("")], None, &place("https://10.0.0.5", "there", ""));
+    }
+
+    #[test]
+    fn who_has_joined_stays_where_he_is_unless_the_flags_say_otherwise() {
+        let known = place("https://10.0.0.5:6443", "mine", "");
+        check([None, None], Some(&known), &known);
+        check([None, Some("http://p")], Some(&known), &place("https://10.0.0.5:6443", "mine", "http://p"));
+        check([Some("https://10.0.0.6"), None], Some(&known), &place("https://10.0.0.6", "there", ""));
+        let insecure = place("https://10.0.0.5:6443", "", "http://p");
+        check([None, None], Some(&insecure), &insecure);
+        check([None, Some("")], Some(&insecure), &place("https://10.0.0.5:6443", "", ""));
+    }
+
+    async fn tried(port: u16) -> Result<bool> {
+        let place = place(&format!("http://127.0.0.1:{port}"), "", "");
+        let spec = json!({ "id": "it", "apiEndpoint": place.endpoint, "insecureSkipTLSVerification": true });
+        let cluster = json!({ "metadata": { "name": "m" }, "spec": spec });
+        place.lets_in(&cluster, &json!({ "token": "dGhlcmU=" })).await
+    }
+
+    /// Answers one request with this uid.
+    async fn somebody(uid: &str) -> u16 {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("there is a port");
+        let port = listener.local_addr().expect("it has an address").port();
+        let body = json!({ "metadata": { "uid": uid } }).to_string();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.expect("somebody comes");
+            let _ = stream.read(&mut [0; 4096]).await;
+            let _ = stream.write_all(answer.as_bytes()).await;
+        });
+        port
+    }
+
+    #[tokio::test]
+    async fn credentials_are_tried_where_they_are_used() {
+        assert!(tried(somebody("it").await).await.expect("it answers"));
+        let another = tried(somebody("another").await).await.expect_err("another answers");
+        assert!(format!("{another:#}").contains("another cluster answers there"), "{another:#}");
+        assert!(!tried(1).await.expect("nobody answers"));
+    }
+}
