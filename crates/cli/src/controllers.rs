@@ -8,13 +8,15 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use controllers::ctx::{Ctx, Members};
 use controllers::gates::{self, Switches};
-use controllers::leadership::{Candidate, Terms};
+use controllers::leadership::{Candidate, LEASE, Terms};
 use controllers::rest::{Rest, Warrant};
 use controllers::start::start;
 use plane::outlook::{Budget, Outlook};
 use plane::review::Reviewer;
 use plane::webhooks::{Address, install_webhooks};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::Connection;
@@ -31,10 +33,13 @@ use serve::{Shown, serve};
 
 /// The Service in front of the webhooks, as the chart makes it.
 const SERVICE: &str = "longshore-webhook";
-/// The Lease that one replica holds.
-const LEASE: &str = "longshore-controllers";
-/// How often certificates and webhook configurations are looked at.
-const UPKEEP: Duration = Duration::from_secs(600);
+/// How often certificates and webhook configurations are looked at. While a configuration is missing, nothing is
+/// judged.
+const UPKEEP: Duration = Duration::from_secs(30);
+/// How long API servers may take to hear of whom to believe.
+const BELIEVED: Duration = Duration::from_secs(2);
+/// How long giving the lease back may take.
+const RESIGN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long an API server may take to serve kinds that were just defined.
 const DEFINED_PATIENCE: Duration = Duration::from_secs(60);
 /// How often is looked whether it does.
@@ -61,6 +66,9 @@ pub struct Arguments {
     /// How many seconds others wait for a replica that leads and is silent
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(3..=3_600))]
     lease_seconds: u32,
+    /// How many seconds reviews are answered after this replica was told to stop, until nobody is sent here any more
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=600))]
+    drain_seconds: u32,
     /// How many templates one change of a policy may move, unless the policy says otherwise
     #[arg(long, value_name = "N")]
     max_moved: Option<usize>,
@@ -102,9 +110,10 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
         Arc::new(jiff::Timestamp::now),
     );
     outlook.see(ctx.view.clone());
-    let answers = Answers { ctx: ctx.clone(), reviewer: reviewer(arguments.feature_gates, outlook) };
-    let stop = CancellationToken::new();
-    let upkeep = open_webhooks(&control, arguments, &answers, &stop).await?;
+    let (ending, stop) = (CancellationToken::new(), CancellationToken::new());
+    let reviewer = reviewer(arguments.feature_gates, outlook);
+    let answers = Answers { ctx: ctx.clone(), reviewer, ending: ending.clone() };
+    let (upkeep, reviewed) = open_webhooks(&control, arguments, &answers, &stop).await?;
     let listener = listen(arguments.listen).await?;
     let health = listener.local_addr().context("read the port")?;
     let served = tokio::spawn(serve(listener, None, answers, stop.clone()));
@@ -115,17 +124,26 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     let ended = tokio::select! {
         biased;
         () = told => Ok(()),
-        () = candidate.run(&stop) => Err(anyhow!("keep the lease {LEASE}: another replica may lead now")),
+        why = candidate.run(&stop) => Err(anyhow!("keep the lease {LEASE}: {why}")),
         error = upkeep.run() => Err(error),
     };
+    // From now on nobody is to be sent here, and until that is known everywhere whoever comes is answered.
+    ending.cancel();
+    let drained = Instant::now() + Duration::from_secs(arguments.drain_seconds.into());
+    let told_again = told_to_stop()?;
     // What is under way may end before somebody else begins.
     running.shut_down().await;
     candidate.warrant.revoke();
     // Whoever waits for the lease need not wait any longer; if that fails, it runs out.
-    let _ = candidate.resign().await;
+    let _ = tokio::time::timeout(RESIGN_PATIENCE, candidate.resign()).await;
+    tokio::select! {
+        biased;
+        () = told_again => {}
+        () = tokio::time::sleep_until(drained) => {}
+    }
     stop.cancel();
     // A task that panicked has said so already.
-    let _ = served.await;
+    let _ = tokio::join!(served, reviewed);
     ended
 }
 
@@ -135,7 +153,7 @@ async fn prepare(control: &Rest, arguments: &Arguments) -> Result<()> {
         let hint = "is it the kubeconfig of an API server, and may its user define kinds?";
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context("install the kinds of policies")
     })?;
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     while !plane::are_kinds_served(control).await.context("look for the kinds of policies")? {
         if begun.elapsed() > DEFINED_PATIENCE {
             bail!("the API server does not serve the kinds of policies: see `kubectl describe crd`");
@@ -169,13 +187,13 @@ fn candidate(control: Rest, arguments: &Arguments, warrant: Warrant) -> Candidat
     }
 }
 
-/// Begins to answer reviews, and tells the API server to ask.
+/// Tells the API server to ask, and begins to answer reviews.
 async fn open_webhooks(
     control: &Rest,
     arguments: &Arguments,
     answers: &Answers,
     stop: &CancellationToken,
-) -> Result<Upkeep> {
+) -> Result<(Upkeep, JoinHandle<()>)> {
     let listener = listen(arguments.webhook_listen).await?;
     let namespace = arguments.system_namespace.clone();
     let (address, names) = match &arguments.webhook_url {
@@ -189,12 +207,13 @@ async fn open_webhooks(
         }
     };
     let keys = Keys { control: control.clone(), namespace, names };
-    let kept = keys.current(jiff::Timestamp::now()).await.context("prepare the webhooks' certificates")?;
+    let kept = keys.current(None, jiff::Timestamp::now()).await;
+    let kept = kept.context("prepare the webhooks' certificates")?;
     let shown = Shown::new(&kept)?;
-    // It ends with the process; the API server asks another replica then.
-    drop(tokio::spawn(serve(listener, Some(shown.acceptor()?), answers.clone(), stop.clone())));
+    // Whom to believe is said before anybody shows it; who asks at once waits at the open port.
     install_webhooks(control, &address, &kept.bundle).await.context("install the webhooks")?;
-    Ok(Upkeep { keys, kept, shown, address })
+    let reviewed = tokio::spawn(serve(listener, Some(shown.acceptor()?), answers.clone(), stop.clone()));
+    Ok((Upkeep { keys, kept, shown, address }, reviewed))
 }
 
 /// Keeps certificates and webhook configurations as they should be.
@@ -206,27 +225,86 @@ struct Upkeep {
 }
 
 impl Upkeep {
-    /// Goes on for ever; a failure is tried again the next time, long before anything runs out.
+    /// Goes on for ever; a failure is tried again the next time, long before anything runs out, and told once.
     async fn run(mut self) -> anyhow::Error {
+        let mut told = None;
         loop {
             tokio::time::sleep(UPKEEP).await;
-            if let Err(error) = self.look().await {
-                tracing::warn!(error = format!("{error:#}"), "look after the webhooks");
+            let failure = self.look().await.err().map(|error| format!("{error:#}"));
+            if let Some(error) = failure.as_ref().filter(|_| failure != told) {
+                tracing::warn!(error, "look after the webhooks");
             }
+            told = failure;
         }
     }
 
     async fn look(&mut self) -> Result<()> {
-        let kept = self.keys.current(jiff::Timestamp::now()).await?;
+        let kept = self.keys.current(Some(&self.kept), jiff::Timestamp::now()).await?;
+        install_webhooks(&self.keys.control, &self.address, &kept.bundle).await?;
         if kept != self.kept {
+            // What is shown has to be believed already.
+            tokio::time::sleep(BELIEVED).await;
             self.shown.change(&kept)?;
             self.kept = kept;
         }
-        install_webhooks(&self.keys.control, &self.address, &self.kept.bundle).await?;
         Ok(())
     }
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("listen on {address}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The upkeep of an API server in memory.
+    async fn upkeep() -> Upkeep {
+        let config = apiserver::Config {
+            store: store::Store::in_memory(),
+            now: Arc::new(jiff::Timestamp::now),
+            random: Arc::new(rand::random::<u128>),
+            admission: apiserver::admission::admit_all(),
+            root_ca: String::new(),
+        };
+        let server = apiserver::ApiServer::new(config).await.expect("an empty store opens");
+        let trusted = server.trusting(apiserver::auth::Identity::internal("test"));
+        let control = Rest::new(kube::Client::new(trusted, "default"));
+        let keys = Keys { control, namespace: "default".to_owned(), names: vec!["here".to_owned()] };
+        let kept = keys.current(None, jiff::Timestamp::now()).await.expect("they can be made");
+        let shown = Shown::new(&kept).expect("they can be shown");
+        Upkeep { keys, kept, shown, address: Address::Url("https://here:9443".to_owned()) }
+    }
+
+    #[tokio::test]
+    async fn a_configuration_that_was_deleted_is_made_again() {
+        let mut upkeep = upkeep().await;
+        let control = upkeep.keys.control.clone();
+        upkeep.look().await.expect("the server answers");
+        for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+            let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}/longshore");
+            control.delete(&path, None).await.expect("the server answers");
+            upkeep.look().await.expect("the server answers");
+            let found: Option<serde_json::Value> = control.get(&path).await.expect("the server answers");
+            assert!(found.is_some(), "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_in_use_stays_believed_when_the_secret_is_lost() {
+        let Upkeep { keys, kept, .. } = upkeep().await;
+        let path = "/api/v1/namespaces/default/secrets/longshore-webhook-certificates";
+        let again = async || {
+            keys.current(Some(&kept), jiff::Timestamp::now()).await.expect("the server answers").bundle
+        };
+        assert_eq!(again().await, kept.bundle);
+        let garbage = serde_json::json!({ "data": { "tls.key": "Z2FyYmFnZQ==" } });
+        keys.control.merge(path, &garbage).await.expect("the server answers");
+        let damaged = again().await;
+        assert!(damaged != kept.bundle && damaged.ends_with(&kept.bundle), "{damaged}");
+        keys.control.delete(path, None).await.expect("the server answers");
+        let deleted = again().await;
+        assert!(deleted != damaged && deleted.ends_with(&kept.bundle), "{deleted}");
+    }
 }

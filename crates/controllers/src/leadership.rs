@@ -1,6 +1,7 @@
 //! Which of several replicas may write? The one that holds a Lease. It renews it in time or gives up its warrant before
 //! anybody else can take the Lease, so that two never write at once. Times of other machines are not believed: a Lease
-//! is free when nobody was seen to renew it for as long as it says.
+//! is free when nobody was seen to renew it for as long as it says, whatever else becomes of it; only its holder can
+//! give it back earlier. Where there is none, who has never seen one believes that nobody leads.
 
 use std::time::Duration;
 
@@ -11,6 +12,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::rest::{Collection, Error, Rest, Warrant};
+
+/// The Lease of the controllers, by which metrics name it, too.
+pub const LEASE: &str = "longshore-controllers";
+/// How long a Lease lasts after it was given back, as client-go writes it.
+const RESIGNED_SECONDS: u64 = 1;
 
 /// How long a Lease lasts and how it is kept. `lease` has to be longer than `renew` by as long as a write may still be
 /// on its way, and `renew` longer than `retry`.
@@ -57,6 +63,18 @@ struct Record {
     lease_transitions: Option<u64>,
 }
 
+impl Record {
+    fn holder(&self) -> Option<&str> {
+        self.holder_identity.as_deref().filter(|holder| !holder.is_empty())
+    }
+
+    /// Whether its holder gave it back. Without the second mark somebody else took the name away, and the holder may
+    /// not know of it.
+    fn is_resigned(&self) -> bool {
+        self.holder().is_none() && self.lease_duration_seconds == Some(RESIGNED_SECONDS)
+    }
+}
+
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct Lease {
@@ -64,44 +82,82 @@ struct Lease {
     spec: Record,
 }
 
-/// What was last seen of the Lease, and since when it is so.
+/// Why somebody tries no longer to lead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    /// Nobody wants it to any more.
+    #[error("it was told to stop")]
+    Told,
+    /// It led, and the Lease is no longer its own.
+    #[error("somebody else took it")]
+    Taken,
+    /// It led, and the Lease was not renewed in time; the last failure.
+    #[error("it was not renewed in time: {0}")]
+    Late(String),
+}
+
+/// What was last seen of the Lease, and when others may take it.
 struct Observed {
     record: Record,
-    since: Instant,
+    free_at: Instant,
 }
 
 impl Candidate {
     /// Tries to lead, and leads, until `stop` or until leading cannot be kept; afterwards the warrant is void.
-    pub async fn run(&self, stop: &CancellationToken) {
+    pub async fn run(&self, stop: &CancellationToken) -> Ended {
+        let ended = self.lead(stop).await;
+        self.warrant.revoke();
+        ended
+    }
+
+    async fn lead(&self, stop: &CancellationToken) -> Ended {
         let mut observed: Option<Observed> = None;
         let mut leads_until: Option<Instant> = None;
+        let mut failure: Option<String> = None;
         loop {
             let begun = Instant::now();
-            let patience =
-                leads_until.map_or(self.terms.renew, |until| until.saturating_duration_since(begun));
+            if leads_until.is_some_and(|until| until <= begun) {
+                return Ended::Late(failure.unwrap_or_default());
+            }
+            // A connection that died costs one try and not the lead.
+            let patience = (self.terms.renew / 3).min(self.left(leads_until));
             let tried = tokio::time::timeout(patience, self.attempt(&mut observed)).await;
-            match tried {
-                Ok(Ok(true)) => {
+            let late = || Error::TimedOut { action: format!("take or renew {}", self.path()) };
+            let tried = tried.unwrap_or_else(|_| Err(late()));
+            match &tried {
+                Ok(true) => {
                     let until = begun + self.terms.renew;
                     leads_until = Some(until);
                     self.warrant.extend(until);
                 }
-                // Somebody else has it.
-                Ok(Ok(false)) if leads_until.is_some() => break,
-                Ok(Ok(false)) => {}
-                Ok(Err(error)) => tracing::debug!(%error, "the lease could not be renewed"),
-                Err(_) => tracing::debug!("the lease could not be renewed in time"),
+                Ok(false) if leads_until.is_some() => return Ended::Taken,
+                Ok(false) | Err(_) => {}
             }
-            if leads_until.is_some_and(|until| until <= Instant::now()) {
-                break;
-            }
+            failure = self.tell(tried.err(), failure);
+            let pause = self.terms.retry.min(self.left(leads_until));
             tokio::select! {
                 biased;
-                () = stop.cancelled() => break,
-                () = tokio::time::sleep(self.terms.retry) => {}
+                () = stop.cancelled() => return Ended::Told,
+                () = tokio::time::sleep(pause) => {}
             }
         }
-        self.warrant.revoke();
+    }
+
+    /// How much time there is: who does not lead has as much as somebody who has just begun to.
+    fn left(&self, leads_until: Option<Instant>) -> Duration {
+        leads_until.map_or(self.terms.renew, |until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Says what keeps us from leading, once until it is something else: a replica that cannot lead is healthy
+    /// otherwise, and nobody would know.
+    fn tell(&self, error: Option<Error>, told: Option<String>) -> Option<String> {
+        let error = error?;
+        let failure = error.to_string();
+        if told.as_ref() != Some(&failure) {
+            let lease = format!("{}/{}", self.namespace, self.name);
+            tracing::warn!(lease, error = failure, hint = hint(&error), "the lease cannot be had");
+        }
+        Some(failure)
     }
 
     /// Gives the Lease back, so that nobody has to wait. Only for who has stopped to write.
@@ -110,7 +166,8 @@ impl Candidate {
         if lease.spec.holder_identity.as_deref() != Some(&self.identity) {
             return Ok(());
         }
-        let spec = json!({ "holderIdentity": null, "leaseDurationSeconds": 1, "renewTime": stamp() });
+        let spec =
+            json!({ "holderIdentity": null, "leaseDurationSeconds": RESIGNED_SECONDS, "renewTime": stamp() });
         let patch =
             json!({ "metadata": { "resourceVersion": lease.metadata.resource_version }, "spec": spec });
         self.control.merge(&self.path(), &patch).await.map(drop)
@@ -126,22 +183,15 @@ impl Candidate {
 
     /// Takes or renews the Lease if that is allowed; true if it is ours now.
     async fn attempt(&self, observed: &mut Option<Observed>) -> Result<bool, Error> {
-        let Some(lease) = self.control.get::<Lease>(&self.path()).await? else {
-            let created = self.control.create(&self.collection(), &self.lease(&self.next(None), None)).await;
-            return match created {
-                Ok(_) => Ok(true),
-                Err(Error::Conflict { .. }) => Ok(false),
-                Err(error) => Err(error),
-            };
-        };
-        let now = Instant::now();
-        if observed.as_ref().is_none_or(|observed| observed.record != lease.spec) {
-            *observed = Some(Observed { record: lease.spec.clone(), since: now });
+        let found = self.control.get::<Lease>(&self.path()).await?;
+        if let Some(lease) = &found {
+            self.observe(observed, &lease.spec);
         }
-        let since = observed.as_ref().map_or(now, |observed| observed.since);
-        if !self.is_free(&lease.spec, now - since) {
+        let free_at = observed.as_ref().map(|observed| observed.free_at);
+        if !self.is_free(found.as_ref(), free_at) {
             return Ok(false);
         }
+        let Some(lease) = found else { return self.create().await };
         let next = self.next(Some(&lease.spec));
         let version = Some(lease.metadata.resource_version.as_str());
         match self.control.replace(&self.path(), &self.lease(&next, version)).await {
@@ -154,11 +204,38 @@ impl Candidate {
         }
     }
 
-    /// Whether we may take the Lease, of which nothing new was seen for this long.
-    fn is_free(&self, record: &Record, unchanged: Duration) -> bool {
-        let holder = record.holder_identity.as_deref().unwrap_or_default();
+    async fn create(&self) -> Result<bool, Error> {
+        match self.control.create(&self.collection(), &self.lease(&self.next(None), None)).await {
+            Ok(_) => Ok(true),
+            // Somebody was faster; the next look shows who.
+            Err(Error::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Notes what the Lease says now. Only who gives it back makes it free earlier than it was to be: its holder may be
+    /// writing still, whatever somebody else did to the Lease.
+    fn observe(&self, observed: &mut Option<Observed>, record: &Record) {
+        if observed.as_ref().is_some_and(|observed| observed.record == *record) {
+            return;
+        }
+        let now = Instant::now();
         let lasts = record.lease_duration_seconds.map_or(self.terms.lease, Duration::from_secs);
-        holder.is_empty() || holder == self.identity || unchanged >= lasts
+        let free_at = match record.is_resigned() {
+            true => now,
+            false => observed.as_ref().map_or(now, |before| before.free_at).max(now + lasts),
+        };
+        *observed = Some(Observed { record: record.clone(), free_at });
+    }
+
+    /// Whether we may take the Lease as it was found, which others may from `free_at` on.
+    fn is_free(&self, found: Option<&Lease>, free_at: Option<Instant>) -> bool {
+        let is_ours = match found.and_then(|lease| lease.spec.holder()) {
+            Some(holder) => holder == self.identity,
+            // Somebody emptied or deleted it while we lead: nobody else may have it before our time is over.
+            None => self.warrant.is_held(),
+        };
+        is_ours || free_at.is_none_or(|free_at| free_at <= Instant::now())
     }
 
     fn next(&self, before: Option<&Record>) -> Record {
@@ -187,6 +264,21 @@ impl Candidate {
             lease["metadata"]["resourceVersion"] = version.into();
         }
         lease
+    }
+}
+
+/// What to do about a failure.
+fn hint(error: &Error) -> &'static str {
+    match error {
+        Error::Refused { code: 401 | 403, .. } => {
+            "may this user get, create and update leases there? see the Role in deploy/manifests/controllers.yaml"
+        }
+        Error::NotFound { .. } => "is there the namespace that --system-namespace names?",
+        Error::Conflict { .. } => "who else writes this lease?",
+        Error::Refused { .. }
+        | Error::Unreachable { .. }
+        | Error::TimedOut { .. }
+        | Error::Unwarranted { .. } => "is the API server well, and can it be reached from here?",
     }
 }
 

@@ -94,11 +94,12 @@ pub fn result(ok: bool) -> &'static str {
     if ok { "success" } else { "error" }
 }
 
-/// Everything that is counted, and the state of queues and clusters, in Prometheus' text format.
+/// Everything that is counted, and the state of queues, clusters and the lead, in Prometheus' text format.
 pub fn render(ctx: &Ctx) -> String {
     let mut text = ctx.metrics.text();
     observed::queues(ctx, &mut text);
     observed::clusters(ctx, &mut text);
+    observed::leadership(ctx, &mut text);
     text
 }
 

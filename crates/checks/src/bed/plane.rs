@@ -112,6 +112,7 @@ impl Plane {
                 .arg(format!("https://127.0.0.1:{}", relay.port()))
                 .arg(format!("--webhook-listen=127.0.0.1:{}", webhooks[number]))
                 .arg(format!("--listen=127.0.0.1:{}", health[number]))
+                .arg("--drain-seconds=0")
                 .env("KUBECONFIG", &account)
                 .args(arguments);
             if let Some(clock) = &self.clock {

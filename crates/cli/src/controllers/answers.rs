@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use plane::review::{NoReview, Reviewer};
 use plane::webhooks::{MUTATE, VALIDATE};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 /// An object may have a megabyte and a half, and a review has two of them.
 const REVIEW_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -19,6 +20,8 @@ pub struct Answers {
     pub ctx: Ctx,
     /// What judges.
     pub reviewer: Reviewer,
+    /// Says that this replica is about to end.
+    pub ending: CancellationToken,
 }
 
 impl Answers {
@@ -28,12 +31,21 @@ impl Answers {
             (&Method::POST, MUTATE) => self.review(request, Reviewer::mutate).await,
             (&Method::POST, VALIDATE) => self.review(request, Reviewer::validate).await,
             (&Method::GET, "/healthz" | "/livez") => text(StatusCode::OK, "ok"),
-            (&Method::GET, "/readyz") => match self.ctx.view.is_complete() {
-                true => text(StatusCode::OK, "ok"),
-                false => text(StatusCode::SERVICE_UNAVAILABLE, "not everything has been listed yet"),
+            (&Method::GET, "/readyz") => match self.unready() {
+                None => text(StatusCode::OK, "ok"),
+                Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, why),
             },
             (&Method::GET, "/metrics") => text(StatusCode::OK, controllers::metrics::render(&self.ctx)),
             _ => text(StatusCode::NOT_FOUND, "not found"),
+        }
+    }
+
+    /// Why nobody should be sent here.
+    fn unready(&self) -> Option<&'static str> {
+        match (self.ending.is_cancelled(), self.ctx.view.is_complete()) {
+            (true, _) => Some("this replica is about to end"),
+            (false, false) => Some("not everything has been listed yet"),
+            (false, true) => None,
         }
     }
 

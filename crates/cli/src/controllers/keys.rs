@@ -1,10 +1,15 @@
 //! The certificates of the webhooks: an authority and what it signed, kept in a Secret that all replicas share, made
 //! anew long before they run out.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use controllers::rest::{Collection, Error, Rest};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 use serde_json::{Value, json};
 
 use crate::certificates::{AUTHORITY_DAYS, LEAF_DAYS, Pair, make_authority, server_pair};
@@ -17,6 +22,8 @@ const RENEW: &str = "longshore.io/renew-after";
 const RENEW_AUTHORITY: &str = "longshore.io/renew-authority-after";
 /// Whom the server's certificate is for.
 const NAMES: &str = "longshore.io/names";
+/// How long before they were made certificates are valid: as long as `certificates` dates them back.
+const DATED_BACK: SignedDuration = SignedDuration::from_hours(1);
 /// How often somebody may be faster before that is an error.
 const TRIES: u32 = 5;
 
@@ -44,15 +51,34 @@ pub struct Kept {
     names: String,
 }
 
+impl Kept {
+    /// What the server shows, as TLS takes it.
+    pub fn certified(&self) -> Result<Arc<CertifiedKey>> {
+        let certificate = CertificateDer::from_pem_slice(self.server.certificate.as_bytes());
+        let key =
+            PrivateKeyDer::from_pem_slice(self.server.key.as_bytes()).context("read the webhooks' key")?;
+        let chain = vec![certificate.context("read the webhooks' certificate")?];
+        let provider = rustls::crypto::ring::default_provider();
+        let certified = CertifiedKey::from_der(chain, key, &provider).context("use the webhooks' key")?;
+        Ok(Arc::new(certified))
+    }
+
+    /// Whether it can do what it is for, which something that others wrote may not.
+    fn is_usable(&self) -> bool {
+        let is_believed = self.bundle.contains(&self.authority.certificate);
+        is_believed && self.certified().is_ok() && server_pair(&self.authority, &[]).is_ok()
+    }
+}
+
 impl Keys {
-    /// The certificates to use now; what is missing, or old, is made and kept.
-    pub async fn current(&self, now: Timestamp) -> Result<Kept> {
+    /// The certificates to use now, after those `in_use`; what is missing, damaged or old is made and kept.
+    pub async fn current(&self, in_use: Option<&Kept>, now: Timestamp) -> Result<Kept> {
         let collection = Collection::new("v1", "secrets", &self.namespace);
         let path = collection.object(SECRET);
         for _ in 0..TRIES {
             let found: Option<Value> = self.control.get(&path).await?;
-            let before = found.as_ref().and_then(read);
-            let kept = next(before.as_ref(), &self.names.join(","), now)?;
+            let before = found.as_ref().and_then(read).filter(Kept::is_usable);
+            let kept = next(before.as_ref(), in_use, &self.names.join(","), now)?;
             if before.as_ref() == Some(&kept) {
                 return Ok(kept);
             }
@@ -80,6 +106,7 @@ impl Keys {
             "metadata": {
                 "name": SECRET,
                 "namespace": self.namespace,
+                "labels": { api::labels::SYSTEM: api::labels::TRUE },
                 "annotations": {
                     RENEW: kept.renew.to_string(),
                     RENEW_AUTHORITY: kept.renew_authority.to_string(),
@@ -121,25 +148,38 @@ fn read(secret: &Value) -> Option<Kept> {
     })
 }
 
+/// How long what is valid for so many days is used: a third of the time is left for whatever goes wrong.
+fn used_for(days: i64) -> SignedDuration {
+    SignedDuration::from_hours(days * 24 * 2 / 3)
+}
+
+/// Whether what is to be made anew at this time is good now: not old yet, and not made by a clock that was ahead, for
+/// which it would not be valid yet.
+fn is_good(renew: Timestamp, days: i64, now: Timestamp) -> bool {
+    let begins = renew.checked_sub(used_for(days) + DATED_BACK);
+    now < renew && begins.is_ok_and(|begins| begins <= now)
+}
+
 /// What should be kept: the same as before, unless it gets old or is for somebody else.
-fn next(before: Option<&Kept>, names: &str, now: Timestamp) -> Result<Kept> {
-    // A third of the time is left for whatever goes wrong.
-    let after = |days: i64| {
-        now.checked_add(SignedDuration::from_hours(days * 24 * 2 / 3)).context("the clock is far off")
-    };
-    let (authority, bundle, renew_authority) = match before.filter(|before| now < before.renew_authority) {
+fn next(before: Option<&Kept>, in_use: Option<&Kept>, names: &str, now: Timestamp) -> Result<Kept> {
+    let after = |days: i64| now.checked_add(used_for(days)).context("the clock is far off");
+    let authority_stays = |before: &&Kept| is_good(before.renew_authority, AUTHORITY_DAYS, now);
+    let (authority, bundle, renew_authority) = match before.filter(authority_stays) {
         Some(before) => (before.authority.clone(), before.bundle.clone(), before.renew_authority),
         None => {
             let authority = make_authority()?;
-            let earlier = before.map_or("", |before| before.authority.certificate.as_str());
+            // Other replicas show what the one before has signed until they look; if nobody keeps it any more, it is
+            // the one that we use.
+            let earlier = before.or(in_use).map_or("", |before| before.authority.certificate.as_str());
             let bundle = format!("{}{earlier}", authority.certificate);
             (authority, bundle, after(AUTHORITY_DAYS)?)
         }
     };
-    let stays = |before: &&Kept| {
-        now < before.renew && before.names == names && before.authority.certificate == authority.certificate
+    let server_stays = |before: &&Kept| {
+        let is_ours = before.names == names && before.authority.certificate == authority.certificate;
+        is_ours && is_good(before.renew, LEAF_DAYS, now)
     };
-    let (server, renew) = match before.filter(stays) {
+    let (server, renew) = match before.filter(server_stays) {
         Some(before) => (before.server.clone(), before.renew),
         None => {
             let all: Vec<String> = names.split(',').map(str::to_owned).collect();
@@ -159,28 +199,61 @@ mod tests {
 
     #[test]
     fn certificates_are_kept_until_a_third_of_their_time_is_left() {
-        let first = next(None, "a,127.0.0.1", day(0)).expect("they can be made");
-        assert_eq!(next(Some(&first), "a,127.0.0.1", day(200)).expect("they are kept"), first);
-        let renewed = next(Some(&first), "a,127.0.0.1", day(300)).expect("they can be made");
+        let first = next(None, None, "a,127.0.0.1", day(0)).expect("they can be made");
+        assert_eq!(next(Some(&first), None, "a,127.0.0.1", day(200)).expect("they are kept"), first);
+        let renewed = next(Some(&first), None, "a,127.0.0.1", day(300)).expect("they can be made");
         assert_ne!(renewed.server, first.server);
         assert_eq!((&renewed.authority, &renewed.bundle), (&first.authority, &first.bundle));
     }
 
     #[test]
     fn another_name_needs_another_certificate() {
-        let first = next(None, "a", day(0)).expect("they can be made");
-        let other = next(Some(&first), "b", day(0)).expect("they can be made");
+        let first = next(None, None, "a", day(0)).expect("they can be made");
+        let other = next(Some(&first), None, "b", day(0)).expect("they can be made");
         assert_ne!(other.server, first.server);
         assert_eq!(other.authority, first.authority);
     }
 
     #[test]
     fn the_authority_before_is_believed_a_while_longer() {
-        let first = next(None, "a", day(0)).expect("they can be made");
-        let later = next(Some(&first), "a", day(3_000)).expect("they can be made");
+        let first = next(None, None, "a", day(0)).expect("they can be made");
+        let later = next(Some(&first), None, "a", day(3_000)).expect("they can be made");
         assert_ne!((&later.authority, &later.server), (&first.authority, &first.server));
         assert!(later.bundle.contains(&first.authority.certificate));
         assert!(later.bundle.contains(&later.authority.certificate));
+    }
+
+    #[test]
+    fn what_is_in_use_is_believed_after_nobody_keeps_it() {
+        let first = next(None, None, "a", day(0)).expect("they can be made");
+        let other = next(None, Some(&first), "a", day(1)).expect("they can be made");
+        assert_ne!((&other.authority, &other.server), (&first.authority, &first.server));
+        assert!(other.bundle.contains(&first.authority.certificate) && other.is_usable());
+    }
+
+    #[test]
+    fn what_a_clock_that_was_ahead_made_is_made_anew() {
+        let first = next(None, None, "a", day(10)).expect("they can be made");
+        let a_little = day(10) - SignedDuration::from_mins(30);
+        assert_eq!(next(Some(&first), Some(&first), "a", a_little).expect("they are kept"), first);
+        let anew = next(Some(&first), Some(&first), "a", day(9)).expect("they can be made");
+        assert_ne!((&anew.authority, &anew.server), (&first.authority, &first.server));
+        assert!(anew.bundle.contains(&first.authority.certificate));
+        assert_eq!(next(Some(&anew), Some(&first), "a", day(9)).expect("they are kept"), anew);
+    }
+
+    #[test]
+    fn what_is_damaged_is_of_no_use() {
+        let first = next(None, None, "a", day(0)).expect("they can be made");
+        let other = next(None, None, "a", day(0)).expect("they can be made");
+        assert!(first.is_usable());
+        let damaged = [
+            Kept { server: Pair { key: other.server.key.clone(), ..first.server.clone() }, ..first.clone() },
+            Kept { server: Pair { certificate: String::new(), ..first.server.clone() }, ..first.clone() },
+            Kept { authority: Pair { key: "no key".to_owned(), ..first.authority.clone() }, ..first.clone() },
+            Kept { bundle: other.bundle, ..first.clone() },
+        ];
+        assert!(damaged.iter().all(|damaged| !damaged.is_usable()));
     }
 
     #[test]
@@ -200,7 +273,7 @@ mod tests {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let _entered = runtime.enter();
-        let first = next(None, "a", day(0)).expect("they can be made");
+        let first = next(None, None, "a", day(0)).expect("they can be made");
         assert_eq!(keys(&first), Some(first));
     }
 }

@@ -83,6 +83,12 @@ pub const WORKQUEUE_RETRIES: Family =
 /// Eviction queue.
 pub const EVICTION_QUEUE_DEPTH: Family =
     family("eviction_queue_depth", Shape::Gauge, "Bindings that wait to be judged for eviction.");
+/// Whether we lead, as Kubernetes' own controllers tell it.
+pub const LEADER: Family = family(
+    "leader_election_master_status",
+    Shape::Gauge,
+    "Whether this replica leads (1) or another one may (0).",
+);
 /// State of clusters.
 pub const CLUSTER_GAUGES: [Family; 9] = [
     family("cluster_ready_state", Shape::Gauge, "Whether the cluster is ready (1) or not (0)."),

@@ -1,4 +1,4 @@
-//! Gauges that are read when they are asked for: the queues, and the clusters as the view knows them.
+//! Gauges that are read when they are asked for: the queues, the clusters as the view knows them, and who leads.
 
 use std::fmt::Write as _;
 
@@ -9,15 +9,19 @@ use decide::conditions;
 use decide::quantity::Amount;
 
 use super::families::{
-    CLUSTER_GAUGES, EVICTION_QUEUE_DEPTH, Family, WORKQUEUE_ADDS, WORKQUEUE_DELAYED, WORKQUEUE_DEPTH,
+    CLUSTER_GAUGES, EVICTION_QUEUE_DEPTH, Family, LEADER, WORKQUEUE_ADDS, WORKQUEUE_DELAYED, WORKQUEUE_DEPTH,
     WORKQUEUE_RETRIES, WORKQUEUE_WORKING,
 };
 use super::head;
 use crate::ctx::Ctx;
+use crate::leadership::LEASE;
 use crate::runtime::QueueStats;
 
-/// The state of every queue.
+/// The state of every queue; of none where another replica leads, since what waits there waits for nobody.
 pub fn queues(ctx: &Ctx, text: &mut String) {
+    if !ctx.control.may_write_now() {
+        return;
+    }
     let stats = ctx.queue_stats();
     let mut gauge = |family: Family, value: fn(&QueueStats) -> u64| {
         head(text, &family);
@@ -47,6 +51,12 @@ pub fn clusters(ctx: &Ctx, text: &mut String) {
             }
         }
     }
+}
+
+/// Whether this replica may write; one that has no others beside it always may.
+pub fn leadership(ctx: &Ctx, text: &mut String) {
+    head(text, &LEADER);
+    let _ = writeln!(text, "{}{{name=\"{LEASE}\"}} {}", LEADER.name, u8::from(ctx.control.may_write_now()));
 }
 
 /// In the order of [`CLUSTER_GAUGES`]; none for what is not known yet.

@@ -1,12 +1,20 @@
 //! Of several replicas one writes, and never two, whatever happens to the one that does.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use controllers::leadership::{Candidate, Terms};
-use controllers::rest::{Collection, Error, Warrant};
-use serde_json::json;
+use apiserver::auth::Identity;
+use controllers::ctx::{Ctx, Members};
+use controllers::gates::Switches;
+use controllers::leadership::{Candidate, Ended, Terms};
+use controllers::metrics;
+use controllers::rest::{Collection, Error, Rest, Warrant};
+use http::StatusCode;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tower::Service as _;
 
 use crate::stack::Place;
 
@@ -23,11 +31,11 @@ fn candidate(place: &Place, identity: &str, gated: bool) -> Candidate {
     }
 }
 
-fn run(candidate: Candidate, stop: &CancellationToken) -> tokio::task::JoinHandle<Candidate> {
+fn run(candidate: Candidate, stop: &CancellationToken) -> tokio::task::JoinHandle<(Candidate, Ended)> {
     let stop = stop.clone();
     tokio::spawn(async move {
-        candidate.run(&stop).await;
-        candidate
+        let ended = candidate.run(&stop).await;
+        (candidate, ended)
     })
 }
 
@@ -71,7 +79,7 @@ async fn who_resigns_is_followed_at_once() {
     first.held().await;
     let other = run(other, &stop);
     stop_one.cancel();
-    let one = one.await.expect("it was told to stop");
+    let (one, _) = one.await.expect("it was told to stop");
     assert!(!first.is_held());
     one.resign().await.expect("the server answers");
     let begun = Instant::now();
@@ -79,6 +87,136 @@ async fn who_resigns_is_followed_at_once() {
     assert!(begun.elapsed() <= Duration::from_secs(3), "{:?}", begun.elapsed());
     stop.cancel();
     other.await.expect("it was told to stop");
+}
+
+/// What somebody does to the Lease of a leader that cannot be reached.
+async fn check_meddling(meddle: impl AsyncFn(&Place)) {
+    let place = Place::alone().await;
+    let (one, other) = (candidate(&place, "one", true), candidate(&place, "other", false));
+    let (first, second) = (one.warrant.clone(), other.warrant.clone());
+    let stop = CancellationToken::new();
+    let one = run(one, &stop);
+    first.held().await;
+    let other = run(other, &stop);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    place.gate.shut();
+    let begun = Instant::now();
+    meddle(&place).await;
+    first.lost().await;
+    assert!(!second.is_held(), "both would have written");
+    let lost = begun.elapsed();
+    second.held().await;
+    let taken = begun.elapsed();
+    assert!(taken >= Duration::from_secs(13) && taken - lost >= Duration::from_secs(4), "{lost:?} {taken:?}");
+    assert!(taken <= Duration::from_secs(33), "{taken:?}");
+    one.await.expect("it gave up");
+    stop.cancel();
+    other.await.expect("it was told to stop");
+}
+
+async fn edit(place: &Place, spec: Value) {
+    place.rest.merge(LEASE, &json!({ "spec": spec })).await.expect("the server answers");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_somebody_deleted_is_not_free_before_its_time() {
+    check_meddling(async |place| place.rest.delete(LEASE, None).await.expect("the server answers")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_somebody_emptied_is_not_free_before_its_time() {
+    check_meddling(async |place| edit(place, json!({ "holderIdentity": null })).await).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_somebody_shortened_is_not_free_before_its_time() {
+    check_meddling(async |place| edit(place, json!({ "leaseDurationSeconds": 1 })).await).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leads_makes_the_lease_good_again() {
+    let place = Place::alone().await;
+    let (one, other) = (candidate(&place, "one", false), candidate(&place, "other", false));
+    let (first, second) = (one.warrant.clone(), other.warrant.clone());
+    let stop = CancellationToken::new();
+    let one = run(one, &stop);
+    first.held().await;
+    let other = run(other, &stop);
+    for emptied in [false, true] {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        match emptied {
+            false => place.rest.delete(LEASE, None).await.expect("the server answers"),
+            true => edit(&place, json!({ "holderIdentity": null })).await,
+        }
+        place.until("held again", LEASE, |lease| lease["spec"]["holderIdentity"] == "one").await;
+        assert!(first.is_held() && !second.is_held());
+    }
+    stop.cancel();
+    one.await.expect("it was told to stop");
+    other.await.expect("it was told to stop");
+}
+
+/// A server that never answers one request when it is told to swallow it, as over a connection that died.
+fn swallowing(place: &Place, swallow: &Arc<AtomicBool>) -> Rest {
+    let (server, swallow) = (place.server.trusting(Identity::internal("longshore")), swallow.clone());
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (mut server, swallowed) = (server.clone(), swallow.swap(false, Ordering::Relaxed));
+        async move {
+            if swallowed {
+                std::future::pending::<()>().await;
+            }
+            server.call(request).await
+        }
+    });
+    Rest::new(kube::Client::new(service, "default"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_dies_does_not_cost_the_lead() {
+    let place = Place::alone().await;
+    let swallow = Arc::new(AtomicBool::new(false));
+    let one = Candidate { control: swallowing(&place, &swallow), ..candidate(&place, "one", false) };
+    let first = one.warrant.clone();
+    let stop = CancellationToken::new();
+    let one = run(one, &stop);
+    first.held().await;
+    swallow.store(true, Ordering::Relaxed);
+    let lost = tokio::time::timeout(Duration::from_secs(60), first.lost()).await;
+    assert!(lost.is_err() && !swallow.load(Ordering::Relaxed), "it leads, though a request was swallowed");
+    stop.cancel();
+    let (_, ended) = one.await.expect("it was told to stop");
+    assert_eq!(ended, Ended::Told);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_loses_the_lead_says_what_failed_last() {
+    let place = Place::alone().await;
+    let one = candidate(&place, "one", true);
+    let first = one.warrant.clone();
+    let one = run(one, &CancellationToken::new());
+    first.held().await;
+    place.gate.refuse("PUT /apis/coordination.k8s.io", StatusCode::FORBIDDEN);
+    let (_, ended) = one.await.expect("it gave up");
+    let expected = format!("it was not renewed in time: put {LEASE}: refused by the test");
+    assert_eq!(ended.to_string(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_say_who_leads() {
+    let place = Place::alone().await;
+    let warrant = Warrant::default();
+    let control = place.rest.clone().under(warrant.clone());
+    let ctx = Ctx::new(control, Members::default(), Switches::default(), Arc::new(jiff::Timestamp::now));
+    let check = |leads: u8| {
+        let line = format!("leader_election_master_status{{name=\"longshore-controllers\"}} {leads}\n");
+        let text = metrics::render(&ctx);
+        assert!(text.contains(&line), "{line}{text}");
+    };
+    check(0);
+    warrant.extend(Instant::now() + Duration::from_secs(10));
+    check(1);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    check(0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use controllers::rest::Collection;
+use controllers::ctx::{Ctx, Members};
+use controllers::gates::Switches;
+use controllers::rest::{Collection, Warrant};
 use serde_json::json;
 
 use crate::stack::{CONFIG, NGINX, Stack, condition, config_map, deployment, namespace, nginx, policy};
@@ -217,4 +219,22 @@ async fn check_that_it_is_full(stack: &Stack) {
     assert!(!stack.members_with(reader).await.is_empty());
     let rebalancer = stack.get("/apis/apps.karmada.io/v1alpha1/workloadrebalancers/once").await;
     assert!(rebalancer["status"]["finishTime"].is_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_lead_only_watches() {
+    let mut stack = full().await;
+    stack.stop().await;
+    stack.control.gate.forget();
+    let control = stack.control.through.clone().under(Warrant::default());
+    let standby = Ctx::new(control, Members::default(), Switches::default(), stack.clock.clone());
+    let running = controllers::start::start(standby.clone());
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let metrics = controllers::metrics::render(&standby);
+    assert!(!metrics.contains("workqueue_depth"), "nobody is behind: {metrics}");
+    let asked = stack.control.gate.asked();
+    assert!(asked.iter().any(|one| one == "GET /apis/work.karmada.io/v1alpha1/works"), "{asked:?}");
+    let works: Vec<&String> = asked.iter().filter(|one| one.contains("/namespaces/karmada-es-")).collect();
+    assert!(works.is_empty(), "{works:?}");
+    running.shut_down().await;
 }
