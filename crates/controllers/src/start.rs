@@ -282,7 +282,6 @@ impl Starter {
         let ctx = self.ctx.clone();
         let starter = self.clone();
         let kind = &kinds::CLUSTER;
-        let api_version = kind.api_version();
         self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| {
             let name = match seen {
                 Seen::Is(object) => {
@@ -298,7 +297,7 @@ impl Starter {
                     name
                 }
                 Seen::Gone(_, name) => {
-                    ctx.view.remove(&api_version, kind.kind, "", &name);
+                    ctx.view.remove_cluster(&name);
                     starter.stop_member(&name);
                     name
                 }

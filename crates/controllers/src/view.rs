@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use api::labels::{CLUSTER_RESOURCE_BINDING_PERMANENT_ID, RESOURCE_BINDING_PERMANENT_ID};
 use api::{Binding, Cluster, ClusterTaintPolicy, ObjectMeta, Work, annotations, kinds, names};
@@ -56,6 +56,9 @@ struct Inner {
     gone: RwLock<BTreeSet<(String, String)>>,
     /// Who needs which template; taken after `world` where both are held.
     needs: RwLock<Needs>,
+    /// Clusters that are gone, by their uid; taken after `world`. One stays in the world, as one that leaves, until no
+    /// binding names it any more.
+    gone_clusters: Mutex<BTreeSet<String>>,
     /// ClusterTaintPolicies by name.
     taint_policies: RwLock<BTreeMap<String, ClusterTaintPolicy>>,
     /// What needs no look.
@@ -152,6 +155,39 @@ impl View {
         touched.into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
+    /// Forgets a cluster.
+    pub fn remove_cluster(&self, name: &str) {
+        let kind = &api::kinds::CLUSTER;
+        self.remove(&kind.api_version(), kind.kind, "", name);
+        let mut world = self.write();
+        let of_name = world.clusters.iter().find(|cluster| cluster.metadata.name == name);
+        let uid = of_name.map(|cluster| cluster.metadata.uid.clone());
+        self.gone_clusters().extend(uid);
+        self.leave_clusters(&mut world);
+    }
+
+    fn gone_clusters(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.inner.gone_clusters.lock().expect("no one panics while holding it")
+    }
+
+    /// Takes those that are gone out of the world, unless a binding has yet to leave them.
+    fn leave_clusters(&self, world: &mut World) {
+        let World { clusters, bindings, .. } = world;
+        self.gone_clusters().retain(|uid| {
+            let Some(gone) = clusters.iter().find(|cluster| cluster.metadata.uid == *uid) else {
+                return false;
+            };
+            let names = |binding: &Arc<Binding>| {
+                binding.spec.clusters.iter().any(|target| target.name == gone.metadata.name)
+            };
+            let is_named = bindings.values().any(names);
+            if !is_named {
+                Arc::make_mut(clusters).retain(|cluster| cluster.metadata.uid != *uid);
+            }
+            is_named
+        });
+    }
+
     /// Takes in a binding.
     pub fn put_binding(&self, key: BindingKey, mut binding: Binding) -> Option<Arc<Binding>> {
         // Nobody decides by who owns a binding's fields, and they are most of it; a write without them keeps them.
@@ -159,8 +195,10 @@ impl View {
         let needs = dependencies::noted(&binding);
         self.inner.needs.write().expect("no one panics while holding it").put(&key, needs);
         let id = binding_id(&binding.metadata).to_owned();
-        let before =
-            Arc::make_mut(&mut self.write().bindings).insert(Arc::new(key.clone()), Arc::new(binding));
+        let mut world = self.write();
+        let before = Arc::make_mut(&mut world.bindings).insert(Arc::new(key.clone()), Arc::new(binding));
+        self.leave_clusters(&mut world);
+        drop(world);
         let old_id = before.as_ref().map(|before| binding_id(&before.metadata)).unwrap_or_default();
         let mut works = self.works_mut();
         if old_id != id && works.bindings.get(old_id) == Some(&key) {
@@ -177,7 +215,10 @@ impl View {
     pub fn remove_binding(&self, key: &BindingKey) -> Option<Arc<Binding>> {
         self.inner.settled.forget(key);
         self.inner.needs.write().expect("no one panics while holding it").put(key, Vec::new());
-        let binding = Arc::make_mut(&mut self.write().bindings).remove(key)?;
+        let mut world = self.write();
+        let binding = Arc::make_mut(&mut world.bindings).remove(key)?;
+        self.leave_clusters(&mut world);
+        drop(world);
         let id = binding_id(&binding.metadata);
         let mut works = self.works_mut();
         if works.bindings.get(id) == Some(key) {

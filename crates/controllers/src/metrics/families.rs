@@ -35,7 +35,11 @@ pub const FAMILIES: &[Family] = &[
     family("cluster_sync_status_duration_seconds", DOUBLING, "Time to ask a cluster how it is."),
     family("create_resource_to_cluster", Shape::Counter, "Objects created in members."),
     family("delete_resource_from_cluster", Shape::Counter, "Objects deleted in members."),
-    family("events_dropped_total", Shape::Counter, "Events that were not written because too many waited."),
+    family(
+        "events_dropped_total",
+        Shape::Counter,
+        "Events that were not written: good news beyond the allowance, or too many at once.",
+    ),
     family("eviction_kind_total", Shape::Counter, "Evictions by cluster and kind."),
     family("eviction_processing_latency_seconds", DOUBLING, "Time to write an eviction."),
     family("eviction_processing_total", Shape::Counter, "Evictions that were written."),

@@ -1,11 +1,13 @@
 //! What happens to a template in each cluster, between two settled worlds: which clusters have a copy of it,
 //! with how many replicas, with what in it, and whether it is held. Knows nothing of claims.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::Binding;
 use api::binding::GracefulEvictionTask;
 use api::labels::is_bookkeeping;
+use api::records::Pin;
 use serde_json::Value;
 
 use super::difference::View;
@@ -124,7 +126,7 @@ impl<'w> Copies<'w> {
             content.extend(render_namespace(template, view.world));
         }
         if let Some(binding) = view.binding {
-            content.extend((answers.render)(template, binding, view.world));
+            content.extend((answers.render)(template, &pinned(binding, template), view.world));
         }
         self.content = Some(content);
     }
@@ -153,6 +155,16 @@ impl<'w> Copies<'w> {
         let before = self.content.as_ref().and_then(|content| content.get(cluster));
         content.get(cluster).is_some_and(|after| before.map(essence) != Some(essence(after)))
     }
+}
+
+/// A binding that Karmada made has no pin, and its clusters have the template as it is.
+fn pinned<'b>(binding: &'b Binding, template: &Template) -> Cow<'b, Binding> {
+    let mut binding = Cow::Borrowed(binding);
+    if Pin::read(&binding.metadata).is_none() {
+        let pin = Pin { template: template.digest.clone(), ..Pin::default() };
+        pin.write(&mut binding.to_mut().metadata);
+    }
+    binding
 }
 
 /// Manifests without what changes when nothing of the user's does.

@@ -146,12 +146,10 @@ impl<'w> View<'w> {
     }
 
     /// Which state of the template its clusters have: the one that its binding is pinned to, or its own where it
-    /// needs no binding.
+    /// needs no binding, or where Karmada keeps the binding up to date.
     pub(super) fn version(&self) -> Option<String> {
-        match self.binding {
-            Some(_) => self.pin().map(|pin| pin.template),
-            None => self.template.map(|template| template.digest.clone()),
-        }
+        let pinned = self.pin().map(|pin| pin.template);
+        pinned.or_else(|| self.template.map(|template| template.digest.clone()))
     }
 
     fn pin(&self) -> Option<Pin> {

@@ -64,6 +64,27 @@ fn override_policy(value: &str) -> Value {
     })
 }
 
+/// Taking over from Karmada is a restart.
+#[test]
+fn c7_what_karmada_propagated_is_not_updated() {
+    let mut world = World::default();
+    let past =
+        [cluster("m1"), cluster("m2"), put(override_policy("a")), put(policy(2, 1, 2, (false, false)))];
+    for change in past.into_iter().chain((0..2).map(|number| put(template(number, 1)))) {
+        world.apply(&change).expect("readable");
+    }
+    world.settle_all(Answers::BRAIN);
+    for binding in Arc::make_mut(&mut world.bindings).values_mut() {
+        Arc::make_mut(binding).metadata.annotations.remove(api::records::PIN);
+    }
+    let plan = unsettled(&world, Answers::BRAIN);
+    let acts: Vec<_> = plan.templates.values().flat_map(|template| template.clusters.iter()).collect();
+    assert!(world.bindings.len() == 2 && acts.is_empty(), "{acts:?}");
+    world.apply(&put(policy(2, 2, 0, (false, false)))).expect("readable");
+    let moves = unsettled(&world, Answers::BRAIN);
+    assert_eq!(moves.templates.values().map(|template| template.clusters.len()).sum::<usize>(), 2);
+}
+
 fn changes() -> impl Strategy<Value = Change> {
     let template = (0_usize..9, 1_u64..9);
     let policy = (0_usize..3, 1_i64..9, 0_usize..3, any::<(bool, bool)>());

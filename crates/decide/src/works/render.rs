@@ -29,7 +29,7 @@ const CLAIM_ANNOTATIONS: [&str; 3] = [
 pub(super) fn render(binding: &Binding, template: &Template, sources: Sources<'_>, answer: &mut Works) {
     let targets = targets(&binding.spec);
     let whole = template.object();
-    let completions = completions(binding, template, &whole, &targets);
+    let completions = completions(binding, template, &whole, &targets, sources.existing);
     let clusters: BTreeMap<&str, &Cluster> =
         sources.clusters.iter().map(|cluster| (cluster.metadata.name.as_str(), cluster)).collect();
     for (index, target) in targets.iter().enumerate() {
@@ -61,6 +61,7 @@ fn completions(
     template: &Template,
     whole: &Value,
     targets: &[TargetCluster],
+    existing: &[Work],
 ) -> Option<Vec<i64>> {
     let placement = binding.spec.placement.as_ref()?;
     let divided = binding.spec.replicas > 0 && Strategy::of(placement) != Strategy::Duplicated;
@@ -70,7 +71,18 @@ fn completions(
     }
     let parties: Vec<(&str, i64)> =
         targets.iter().map(|target| (target.name.as_str(), i64::from(target.replicas))).collect();
-    Some(webster::divide(total, &parties, webster::Ties::of(&template.uid)))
+    let divided = || webster::divide(total, &parties, webster::Ties::of(&template.uid));
+    Some(given(targets, existing).filter(|given| given.iter().sum::<i64>() == total).unwrap_or_else(divided))
+}
+
+/// The completions that each target was told before. They cannot be changed once a Job is there, and Karmada before 1.16
+/// divided them otherwise (C7).
+fn given(targets: &[TargetCluster], existing: &[Work]) -> Option<Vec<i64>> {
+    let of = |target: &TargetCluster| {
+        let work = existing.iter().find(|work| cluster_of(work) == target.name)?;
+        integer(work.spec.workload.manifests.first()?, &["spec", "completions"])
+    };
+    targets.iter().map(of).collect()
 }
 
 /// The Work for one cluster; none while its predecessor is still going.

@@ -276,6 +276,16 @@ fn job_completions_are_divided_like_the_replicas() {
             [1, 2]
         );
         assert_eq!(specs[0]["template"]["metadata"]["labels"], json!({"app": "j"}));
+        // As Karmada divided them before, they stay; those that do not add up do not.
+        let mut otherwise: Vec<Work> = works.values().cloned().collect();
+        for (extra, expected) in [(0, [1, total - 1]), (1, expected)] {
+            otherwise[0].spec.workload.manifests[0]["spec"]["completions"] = 1.into();
+            otherwise[1].spec.workload.manifests[0]["spec"]["completions"] = (total - 1 + extra).into();
+            let again = rendered(&binding(&job, spec.clone()), &job, &[], &otherwise).works;
+            let told =
+                |cluster: &str| again[cluster].spec.workload.manifests[0]["spec"]["completions"].as_i64();
+            assert_eq!([told("m1"), told("m2")], expected.map(Some));
+        }
         assert_eq!((specs[0].get("selector"), specs[0].get("ttlSecondsAfterFinished")), (None, None));
         let mut duplicated = spec;
         duplicated["placement"] = json!({});
