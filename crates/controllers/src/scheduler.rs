@@ -109,7 +109,7 @@ async fn write_status(
 
 fn tell(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Instant, error: Option<&Error>) {
     let (trigger, tried, failure) = match outcome {
-        Placement::Skipped(_) | Placement::Unchanged => return,
+        Placement::Skipped(_) | Placement::Left { .. } | Placement::Unchanged => return,
         Placement::Scheduled(schedule) => (&schedule.trigger, &schedule.tried, None),
         Placement::Nowhere { trigger, tried, failure } | Placement::Kept { trigger, tried, failure } => {
             (trigger, tried, Some(failure.to_string()))

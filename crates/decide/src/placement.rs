@@ -23,6 +23,7 @@ use jiff::Timestamp;
 pub use division::{Division, Mode, Share};
 pub use failure::Failure;
 pub use filter::Refusal;
+pub(crate) use outcome::is_same;
 pub use outcome::{Attempt, Placement, Schedule};
 pub use recent::Recent;
 pub use strategy::Strategy;
@@ -32,7 +33,11 @@ pub use trigger::{Skip, Trigger};
 /// Decides where the binding's template runs. The order of the clusters does not matter.
 pub fn placement(binding: &Binding, clusters: &[Cluster], now: Timestamp) -> Placement {
     if let Some(skip) = trigger::skip(binding) {
-        return Placement::Skipped(skip);
+        let left = trigger::left(&binding.spec, clusters);
+        return match skip == Skip::Unclaimed && !left.is_empty() {
+            true => Placement::Left { clusters: left },
+            false => Placement::Skipped(skip),
+        };
     }
     let Some(placement) = &binding.spec.placement else { return Placement::Skipped(Skip::NoPlacement) };
     let mut sorted: Vec<&Cluster> = clusters.iter().collect();

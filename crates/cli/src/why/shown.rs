@@ -152,7 +152,7 @@ fn placed(placement: &Placement) -> String {
         }
         Placement::Nowhere { failure, .. } => format!("nowhere: {failure}"),
         Placement::Kept { failure, .. } => format!("as before: {failure}"),
-        Placement::Skipped(_) | Placement::Unchanged => placement.to_string(),
+        Placement::Skipped(_) | Placement::Left { .. } | Placement::Unchanged => placement.to_string(),
     }
 }
 

@@ -18,6 +18,11 @@ use crate::conditions;
 pub enum Placement {
     /// The binding is none of the scheduler's business.
     Skipped(Skip),
+    /// No policy claims it, so it stays where it is, but for clusters that are going away: they would wait for it.
+    Left {
+        /// Those clusters.
+        clusters: Vec<String>,
+    },
     /// Nothing calls for a decision.
     Unchanged,
     /// Clusters were chosen.
@@ -117,7 +122,7 @@ impl Placement {
     /// Status, reason and message of the `Scheduled` condition; none if it stays as it is.
     pub fn condition(&self) -> Option<(ConditionStatus, &'static str, String)> {
         match self {
-            Placement::Skipped(_) => None,
+            Placement::Skipped(_) | Placement::Left { .. } => None,
             // What stands was decided well, also if whoever decided it could not say so any more.
             Placement::Unchanged | Placement::Scheduled(_) => {
                 let message = "Binding has been scheduled successfully.".to_owned();
@@ -133,6 +138,9 @@ impl Placement {
     pub fn write_spec(&self, binding: &mut Binding) {
         match self {
             Placement::Skipped(_) | Placement::Unchanged | Placement::Kept { .. } => return,
+            Placement::Left { clusters } => {
+                return binding.spec.clusters.retain(|target| !clusters.contains(&target.name));
+            }
             Placement::Scheduled(schedule) => {
                 // Karmada lists them by score; the same clusters in another order are no news (C7).
                 if !is_same(&binding.spec.clusters, &schedule.clusters) {
@@ -178,7 +186,10 @@ impl Placement {
                     status.last_scheduled_time = Some(Time::from(now)).max(asked);
                 }
             }
-            Placement::Skipped(_) | Placement::Nowhere { .. } | Placement::Kept { .. } => {}
+            Placement::Skipped(_)
+            | Placement::Left { .. }
+            | Placement::Nowhere { .. }
+            | Placement::Kept { .. } => {}
         }
     }
 }
@@ -187,6 +198,9 @@ impl fmt::Display for Placement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Placement::Skipped(skip) => write!(formatter, "Not scheduled, because {skip}."),
+            Placement::Left { clusters } => {
+                write!(formatter, "Leaves {}, which is going away; {}.", clusters.join(", "), Skip::Unclaimed)
+            }
             Placement::Unchanged => {
                 formatter.write_str("Stays where it is, because nothing calls for a decision.")
             }
@@ -208,7 +222,7 @@ impl fmt::Display for Placement {
 }
 
 /// Whether two lists name the same clusters with the same replicas.
-fn is_same(one: &[TargetCluster], other: &[TargetCluster]) -> bool {
+pub(crate) fn is_same(one: &[TargetCluster], other: &[TargetCluster]) -> bool {
     let all: BTreeSet<&TargetCluster> = one.iter().collect();
     one.len() == other.len() && all == other.iter().collect()
 }

@@ -143,6 +143,15 @@ pub(super) fn trigger(binding: &Binding, placement: &Placement, clusters: &[&Clu
     spec.clusters.is_empty().then_some(Trigger::Nowhere)
 }
 
+/// The clusters it is in that are going away.
+pub(super) fn left(spec: &BindingSpec, clusters: &[Cluster]) -> Vec<String> {
+    let leaves = |name: &str| {
+        let cluster = clusters.iter().find(|cluster| cluster.metadata.name == name);
+        cluster.is_some_and(|cluster| cluster.metadata.deletion_timestamp.is_some())
+    };
+    spec.clusters.iter().map(|target| &target.name).filter(|name| leaves(name)).cloned().collect()
+}
+
 /// When a fresh placement was asked for, unless one was made since. It is noted together with the clusters, because
 /// the status follows later: dividing anew what was just divided, before members have moved, gives something else.
 pub(super) fn asked(binding: &Binding) -> Option<Time> {

@@ -131,7 +131,7 @@ fn refused(binding: &Binding, cluster: &Cluster, placed: &Placement) -> Verdict 
         Placement::Scheduled(schedule) => &schedule.refused,
         Placement::Nowhere { failure: Failure::NoClusterFit { refused, .. }, .. } => refused,
         Placement::Nowhere { .. } | Placement::Kept { .. } => return Verdict::PassedOver,
-        Placement::Skipped(_) | Placement::Unchanged => return Verdict::NotAsked,
+        Placement::Skipped(_) | Placement::Left { .. } | Placement::Unchanged => return Verdict::NotAsked,
     };
     match refusals.get(&cluster.metadata.name) {
         None => Verdict::PassedOver,

@@ -35,6 +35,11 @@ pub(super) fn render(binding: &Binding, template: &Template, sources: Sources<'_
     for (index, target) in targets.iter().enumerate() {
         // A cluster that is gone gets nothing, and its Works go with its namespace.
         let Some(cluster) = clusters.get(target.name.as_str()) else { continue };
+        // One that is going gets nothing new, and would not take it.
+        let is_there = sources.existing.iter().any(|work| cluster_of(work) == target.name);
+        if cluster.metadata.deletion_timestamp.is_some() && !is_there {
+            continue;
+        }
         let mut object = whole.clone();
         if is_workload(&binding.spec) {
             revise_replicas(&mut object, target.replicas);

@@ -326,6 +326,24 @@ fn overrides_differ_per_cluster_and_a_failure_concerns_one_only() {
 }
 
 #[test]
+fn a_cluster_that_is_going_gets_nothing_new() {
+    let template = template(deployment());
+    let binding = binding(&template, json!({"clusters": [{"name": "m1"}, {"name": "m2"}]}));
+    let mut clusters = members(&["m1", "m2"]);
+    clusters[1].metadata.deletion_timestamp = Some("2026-01-01T00:00:00Z".parse().expect("a time"));
+    let there = |existing: &[Work]| {
+        let sources = Sources { template: Some(&template), overrides: &[], clusters: &clusters, existing };
+        works(&binding, sources).works.into_keys().collect::<Vec<_>>()
+    };
+    assert_eq!(there(&[]), ["m1"]);
+    assert_eq!(
+        there(&existing(&rendered(&binding, &template, &[], &[]))),
+        ["m1", "m2"],
+        "what it has stays right"
+    );
+}
+
+#[test]
 fn a_cluster_left_directly_is_empty_before_another_one_is_filled() {
     let template = template(deployment());
     let mut binding = binding(&template, json!({"replicas": 1, "clusters": [{"name": "m1", "replicas": 1}]}));

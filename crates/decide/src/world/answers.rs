@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::World;
 use crate::binding::Interpretation;
-use crate::placement::{Placement, Recent, Schedule, Trigger};
+use crate::placement::{Placement, Recent, Schedule, Trigger, is_same};
 use crate::template::Template;
 use crate::works::{Sources, namespace_works, works};
 
@@ -49,7 +49,7 @@ fn place(binding: &mut Arc<Binding>, world: &World, recent: &mut Recent) -> bool
             placed.status.scheduler_observed_affinity_name.clone_from(&schedule.affinity_name);
             true
         }
-        Placement::Nowhere { .. } => {
+        Placement::Nowhere { .. } | Placement::Left { .. } => {
             let before = Arc::clone(binding);
             outcome.write_spec(Arc::make_mut(binding));
             before != *binding
@@ -60,7 +60,7 @@ fn place(binding: &mut Arc<Binding>, world: &World, recent: &mut Recent) -> bool
 /// The same clusters by the same rules: true for nearly every binding that is looked at again.
 fn is_written(schedule: &Schedule, binding: &Binding) -> bool {
     schedule.trigger != Trigger::PlacementChanged
-        && schedule.clusters == binding.spec.clusters
+        && is_same(&schedule.clusters, &binding.spec.clusters)
         && schedule.affinity_name == binding.status.scheduler_observed_affinity_name
 }
 

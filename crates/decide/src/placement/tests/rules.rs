@@ -128,6 +128,22 @@ fn some_bindings_are_none_of_our_business() {
     check_skip(|binding| binding.spec.placement = None, "the binding has no placement of its own");
 }
 
+/// Otherwise the cluster would wait for ever for something that nobody moves.
+#[test]
+fn what_nobody_claims_leaves_a_cluster_that_goes_and_comes_to_no_other() {
+    let mut members = clusters(&[9, 9, 9]);
+    let mut frozen = settle(binding(json!({}), 2), &members[..2]);
+    frozen.metadata.labels.clear();
+    assert_eq!(settle(frozen.clone(), &members), frozen);
+    members[0].metadata.deletion_timestamp = Some("2026-01-03T00:00:00Z".parse().expect("a time"));
+    let says = "Leaves m1, which is going away; no policy claims the binding, so it stays where it is.";
+    assert_eq!(placement(&frozen, &members, NOW).to_string(), says);
+    let names = |binding: &Binding| -> Vec<String> {
+        binding.spec.clusters.iter().map(|target| target.name.clone()).collect()
+    };
+    assert_eq!(names(&settle(frozen, &members)), ["m2"]);
+}
+
 #[test]
 fn each_refused_cluster_has_its_reason() {
     let mut members = clusters(&[9, 9, 9, 9, 9, 9]);
