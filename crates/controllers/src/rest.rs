@@ -25,7 +25,7 @@ pub use warrant::Warrant;
 /// be read by nobody: what we write is typed, and what users wrote was judged when they wrote it.
 const WRITER: &str = "fieldManager=longshore&fieldValidation=Ignore";
 /// How long any answer may take. Who has less patience says so.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]

@@ -333,6 +333,16 @@ impl Starter {
         }
     }
 
+    /// Waits until this replica leads; false if it is too late for that. Who does not lead knows everything and does
+    /// nothing, so that it can go on at once when its time comes.
+    async fn leads(&self, stop: &CancellationToken) -> bool {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => false,
+            () = self.ctx.control.may_write() => true,
+        }
+    }
+
     /// Lets the controllers work as soon as nothing is missing.
     async fn work_when_warm(self) {
         if !self.warm(&self.stop).await {
@@ -340,11 +350,8 @@ impl Starter {
         }
         let ctx = &self.ctx;
         ctx.view.note_complete();
-        // Who does not lead knows everything and does nothing, so that it can go on at once when its time comes.
-        tokio::select! {
-            biased;
-            () = self.stop.cancelled() => return,
-            () = ctx.control.may_write() => {}
+        if !self.leads(&self.stop).await {
+            return;
         }
         policy_status::count_all(ctx);
         let stop = &self.stop;

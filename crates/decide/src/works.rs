@@ -225,7 +225,7 @@ fn source<'a>(binding: &Binding, sources: Sources<'a>) -> Result<&'a Template, F
 
 /// Whether its clusters do not all have as many replicas as it has altogether.
 fn is_divided(spec: &BindingSpec) -> bool {
-    spec.replicas > 0 && targets(spec).iter().any(|target| target.replicas != spec.replicas)
+    spec.replicas > 0 && spec.clusters.iter().any(|target| target.replicas != spec.replicas)
 }
 
 /// The existing Works with the brake as it is now.

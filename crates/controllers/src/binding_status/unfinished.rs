@@ -1,6 +1,6 @@
 //! How long a status may be kept back because more is on its way. While copies start, each member says several times
 //! how far it is, and every time would be a write to the binding and one to the template. Who starts one workload sees
-//! it come up; where thousands start at once, what is not final is told ten times a second and not more.
+//! it come up; the more start at once, the less often each is told.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -11,7 +11,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::rest::{Collection, Error, Rest};
+use crate::rest::{Collection, Error, PATIENCE, Rest};
 
 /// How long to wait before a watch that broke is tried again; it doubles while listing fails, too.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
@@ -21,8 +21,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 const WATCH_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a watch lives before it is opened anew.
 const WATCH_SECONDS: u32 = 290;
-/// How long the server may take to open one.
-const OPENING_PATIENCE: Duration = Duration::from_secs(30);
 
 /// As much of an object as somebody wants to see: reading less is cheaper.
 pub trait Reflected: DeserializeOwned + Send + 'static {
@@ -223,8 +221,7 @@ async fn watch<T: Reflected>(
         message: error.to_string(),
     })?;
     let unreachable = |source| Error::Unreachable { action: action(), source: Box::new(source) };
-    let opened =
-        tokio::time::timeout(OPENING_PATIENCE, rest.client().request_events::<Unread>(request)).await;
+    let opened = tokio::time::timeout(PATIENCE, rest.client().request_events::<Unread>(request)).await;
     let events = opened.map_err(|_| Error::TimedOut { action: action() })?.map_err(unreachable)?;
     let mut events = std::pin::pin!(events);
     let mut version = from.to_owned();

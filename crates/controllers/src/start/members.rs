@@ -51,16 +51,11 @@ impl Starter {
 
     /// The workers of one member. Each member has its own, so that a slow one delays nobody else.
     async fn execute(self, cluster: String, stop: CancellationToken) {
-        if !self.warm(&stop).await {
+        // Nobody finds the way to a member before somebody leads: until then each Work would be looked at in vain.
+        if !self.warm(&stop).await || !self.leads(&stop).await {
             return;
         }
         let ctx = self.ctx.clone();
-        // Nobody finds the way to a member before somebody leads: until then each Work would be looked at in vain.
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            () = ctx.control.may_write() => {}
-        }
         let queue = ctx.queues.execution.of(&cluster);
         let workers = run("execution", &queue, WORKERS, &stop, move |key| {
             let ctx = ctx.clone();

@@ -39,33 +39,61 @@ fn run(candidate: Candidate, stop: &CancellationToken) -> tokio::task::JoinHandl
     })
 }
 
-#[tokio::test(start_paused = true)]
-async fn who_cannot_renew_stops_before_another_begins() {
-    let place = Place::alone().await;
-    let (one, other) = (candidate(&place, "one", true), candidate(&place, "other", false));
-    let (first, second) = (one.warrant.clone(), other.warrant.clone());
-    let stop = CancellationToken::new();
-    let one = run(one, &stop);
-    first.held().await;
-    let other = run(other, &stop);
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    assert!(first.is_held() && !second.is_held());
-    place.gate.shut();
+/// One that leads, by way of the gate or not, and another that waits.
+struct Rivals {
+    place: Place,
+    first: Warrant,
+    second: Warrant,
+    stop: CancellationToken,
+    tasks: [tokio::task::JoinHandle<(Candidate, Ended)>; 2],
+}
+
+impl Rivals {
+    async fn start(gated: bool) -> Self {
+        let place = Place::alone().await;
+        let (one, other) = (candidate(&place, "one", gated), candidate(&place, "other", false));
+        let (first, second) = (one.warrant.clone(), other.warrant.clone());
+        let stop = CancellationToken::new();
+        let one = run(one, &stop);
+        first.held().await;
+        let tasks = [one, run(other, &stop)];
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(first.is_held() && !second.is_held());
+        Self { place, first, second, stop, tasks }
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        for task in self.tasks {
+            task.await.expect("it was told to stop, or gave up");
+        }
+    }
+}
+
+/// The one that leads cannot be reached any more, and somebody does this to the Lease; as it is in the end.
+async fn check_handover(meddle: impl AsyncFn(&Place)) -> Value {
+    let rivals = Rivals::start(true).await;
+    rivals.place.gate.shut();
     let begun = Instant::now();
-    first.lost().await;
+    meddle(&rivals.place).await;
+    rivals.first.lost().await;
+    assert!(!rivals.second.is_held(), "both would have written");
     let lost = begun.elapsed();
-    second.held().await;
+    rivals.second.held().await;
     let taken = begun.elapsed();
     assert!(lost <= Duration::from_secs(10), "{lost:?}");
     assert!(taken >= Duration::from_secs(13) && taken - lost >= Duration::from_secs(4), "{lost:?} {taken:?}");
-    one.await.expect("it gave up");
-    let lease = place.get(LEASE).await.unwrap_or_default();
-    assert_eq!(
-        (&lease["spec"]["holderIdentity"], &lease["spec"]["leaseTransitions"]),
-        (&json!("other"), &json!(1))
-    );
-    stop.cancel();
-    other.await.expect("it was told to stop");
+    assert!(taken <= Duration::from_secs(33), "{taken:?}");
+    let lease = rivals.place.get(LEASE).await.unwrap_or_default();
+    assert_eq!(lease["spec"]["holderIdentity"], "other");
+    rivals.end().await;
+    lease
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_renew_stops_before_another_begins() {
+    let lease = check_handover(async |_| {}).await;
+    assert_eq!(lease["spec"]["leaseTransitions"], 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,71 +117,39 @@ async fn who_resigns_is_followed_at_once() {
     other.await.expect("it was told to stop");
 }
 
-/// What somebody does to the Lease of a leader that cannot be reached.
-async fn check_meddling(meddle: impl AsyncFn(&Place)) {
-    let place = Place::alone().await;
-    let (one, other) = (candidate(&place, "one", true), candidate(&place, "other", false));
-    let (first, second) = (one.warrant.clone(), other.warrant.clone());
-    let stop = CancellationToken::new();
-    let one = run(one, &stop);
-    first.held().await;
-    let other = run(other, &stop);
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    place.gate.shut();
-    let begun = Instant::now();
-    meddle(&place).await;
-    first.lost().await;
-    assert!(!second.is_held(), "both would have written");
-    let lost = begun.elapsed();
-    second.held().await;
-    let taken = begun.elapsed();
-    assert!(taken >= Duration::from_secs(13) && taken - lost >= Duration::from_secs(4), "{lost:?} {taken:?}");
-    assert!(taken <= Duration::from_secs(33), "{taken:?}");
-    one.await.expect("it gave up");
-    stop.cancel();
-    other.await.expect("it was told to stop");
-}
-
 async fn edit(place: &Place, spec: Value) {
     place.rest.merge(LEASE, &json!({ "spec": spec })).await.expect("the server answers");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_somebody_deleted_is_not_free_before_its_time() {
-    check_meddling(async |place| place.rest.delete(LEASE, None).await.expect("the server answers")).await;
+    check_handover(async |place| place.rest.delete(LEASE, None).await.expect("the server answers")).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_somebody_emptied_is_not_free_before_its_time() {
-    check_meddling(async |place| edit(place, json!({ "holderIdentity": null })).await).await;
+    check_handover(async |place| edit(place, json!({ "holderIdentity": null })).await).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_somebody_shortened_is_not_free_before_its_time() {
-    check_meddling(async |place| edit(place, json!({ "leaseDurationSeconds": 1 })).await).await;
+    check_handover(async |place| edit(place, json!({ "leaseDurationSeconds": 1 })).await).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_leads_makes_the_lease_good_again() {
-    let place = Place::alone().await;
-    let (one, other) = (candidate(&place, "one", false), candidate(&place, "other", false));
-    let (first, second) = (one.warrant.clone(), other.warrant.clone());
-    let stop = CancellationToken::new();
-    let one = run(one, &stop);
-    first.held().await;
-    let other = run(other, &stop);
+    let rivals = Rivals::start(false).await;
+    let Rivals { place, first, second, .. } = &rivals;
     for emptied in [false, true] {
-        tokio::time::sleep(Duration::from_secs(60)).await;
         match emptied {
             false => place.rest.delete(LEASE, None).await.expect("the server answers"),
-            true => edit(&place, json!({ "holderIdentity": null })).await,
+            true => edit(place, json!({ "holderIdentity": null })).await,
         }
         place.until("held again", LEASE, |lease| lease["spec"]["holderIdentity"] == "one").await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
         assert!(first.is_held() && !second.is_held());
     }
-    stop.cancel();
-    one.await.expect("it was told to stop");
-    other.await.expect("it was told to stop");
+    rivals.end().await;
 }
 
 /// A server that never answers one request when it is told to swallow it, as over a connection that died.

@@ -95,15 +95,17 @@ fn c7_a_binding_that_karmada_made_stays_as_it_is() {
 
 #[test]
 fn c7_what_karmadas_scripts_found_out_stays() {
-    let check = |api_version: &str, expected: i32| {
+    let check = |api_version: &str, expected: (i32, usize)| {
         let template = template(api_version, "web");
         let mut made = bound(&template, json!({}), None);
         made.metadata.annotations.clear();
         made.spec.replicas = 10;
-        assert_eq!(bound(&template, json!({}), Some(&made)).spec.replicas, expected, "{api_version}");
+        made.spec.components = vec![api::binding::Component::default(); 2];
+        let spec = bound(&template, json!({}), Some(&made)).spec;
+        assert_eq!((spec.replicas, spec.components.len()), expected, "{api_version}");
     };
-    check("example.com/v1", 10);
-    check("networking.k8s.io/v1", 3);
+    check("example.com/v1", (10, 2));
+    check("networking.k8s.io/v1", (3, 0));
 }
 
 #[test]

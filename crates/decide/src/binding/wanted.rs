@@ -37,10 +37,13 @@ impl<'w> Wanted<'w> {
         template: &Template,
         policy: &'w Policy,
         bound: Option<&Bound<'_>>,
-        interpretation: Interpretation,
+        mut interpretation: Interpretation,
         gates: &Gates,
     ) -> Wanted<'w> {
         let rules = &policy.spec;
+        if !gates.components {
+            interpretation.components.clear();
+        }
         let interpretation = told_by_others(template, bound).unwrap_or(interpretation);
         Wanted {
             resource: reference(template, bound),
@@ -48,7 +51,7 @@ impl<'w> Wanted<'w> {
             schedule_priority: schedule_priority(policy, &interpretation, gates),
             replica_requirements: interpretation.requirements,
             replicas: interpretation.replicas,
-            components: if gates.components { interpretation.components } else { Vec::new() },
+            components: interpretation.components,
             placement: &rules.placement,
             scheduler_name: &rules.scheduler_name,
             failover: &rules.failover,
