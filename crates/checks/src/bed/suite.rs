@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Result;
 use scenario::{Cluster, Failure, Hands, Live, Outcome, Scenario, Verdict, Way};
@@ -15,9 +15,6 @@ use super::{Bed, Programs};
 
 /// How many members a bed has until a scenario asks for more.
 const MEMBERS: usize = 3;
-
-/// How long it may take until the controllers know that what the last scenario ran is gone.
-const ASKED_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a control plane has to be like for a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,10 +127,7 @@ impl Lane {
         }
         self.plane.revive().await?;
         self.plane.arrange(&wanted.clusters).await?;
-        if wanted.clusters.iter().any(|cluster| *cluster != Cluster::named(&cluster.name)) {
-            // How much room there is counts, and clusters are asked for that only now and then.
-            self.plane.pass(ASKED_WITHIN).await?;
-        }
+        self.plane.until_empty().await?;
         self.setup = Some(wanted);
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! Which members have joined, and as what: joins them as a scenario describes them, cuts them off, lets them go.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use http::Method;
 use scenario::Cluster;
 use serde_json::{Value, json};
@@ -14,6 +14,10 @@ use super::{PATIENCE, Plane};
 
 /// Where the clusters of a control plane are listed.
 const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
+/// Where the pods of a member are listed.
+const PODS: &str = "/api/v1/pods";
+/// How often the controllers ask a member how much room it has.
+const ASKED_EVERY: Duration = Duration::from_secs(10);
 /// How long members may take to recover.
 const RECOVERY: Duration = Duration::from_secs(90);
 
@@ -121,6 +125,31 @@ impl Plane {
         self.until_known("that every member is ready", &joined).await
     }
 
+    /// Waits until nothing runs in any member, and the controllers know it: between members that are alike otherwise,
+    /// the room that they have decides.
+    pub async fn until_empty(&mut self) -> Result<()> {
+        let all = self.joined.iter().zip(&self.bed.members);
+        for (_, member) in all.filter(|(joined, _)| joined.is_some()) {
+            let door = member.door();
+            until(&format!("that no pods are left in {}", member.name), PATIENCE, async || {
+                let Ok(mut connection) = door.connect().await else { return false };
+                let answer = connection.json(Method::GET, PODS, "").await;
+                answer.is_ok_and(|(_, list)| list["items"].as_array().is_some_and(Vec::is_empty))
+            })
+            .await?;
+        }
+        let door = self.bed.control.door();
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let (_, list) = door.connect().await?.json(Method::GET, CLUSTERS, "").await?;
+            if list["items"].as_array().is_some_and(|all| all.iter().all(has_all_its_room)) {
+                return Ok(());
+            }
+            self.pass(ASKED_EVERY).await?;
+        }
+        bail!("it is not known after {} s that members are empty\n{}", PATIENCE.as_secs(), self.last_words())
+    }
+
     /// On a busy machine a member may not answer within the strides of the clock, and counts as not ready for some
     /// seconds afterwards, which nobody asked for. One that is not ready for another reason stays as it is.
     pub(super) async fn until_recovered(&self) {
@@ -157,6 +186,12 @@ fn is_ready(list: &Value, wanted: &Cluster) -> bool {
     let mut all = list["items"].as_array().into_iter().flatten();
     let object = all.find(|object| object["metadata"]["name"] == wanted.name.as_str());
     object.is_some_and(|object| wanted.is_described_by(object) && says_ready(object))
+}
+
+fn has_all_its_room(object: &Value) -> bool {
+    let summary = &object["status"]["resourceSummary"];
+    let is_none = |needed: &Value| needed.as_object().is_none_or(serde_json::Map::is_empty);
+    is_none(&summary["allocated"]) && is_none(&summary["allocating"])
 }
 
 fn says_ready(object: &Value) -> bool {
