@@ -12,7 +12,7 @@ use crate::ctx::{Ctx, bindings};
 use crate::events::{Regarding, Tone};
 use crate::rest::Error;
 use crate::runtime::Next;
-use crate::{dependencies, metrics, policy_status};
+use crate::{dependencies, metrics, policy_status, scheduler};
 
 const COMPONENT: &str = "resource-detector";
 
@@ -52,7 +52,11 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
     }
     if let Some(binding) = &propagation.binding {
         let start = Instant::now();
-        let written = ctx.write_binding(&key.binding(), binding).await;
+        let mut binding = binding.clone();
+        if binding.metadata.resource_version.is_empty() {
+            scheduler::place_new(ctx, &mut binding);
+        }
+        let written = ctx.write_binding(&key.binding(), &binding).await;
         tell_applied(ctx, &seen, &propagation, start, written.as_ref().err());
         written?;
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::Binding;
 use decide::BindingKey;
-use decide::placement::{Attempt, Placement, placement};
+use decide::placement::{Attempt, Placement, Trigger, listed, placement};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -30,9 +30,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         return Ok(Next::Wait);
     }
     if !matches!(outcome, Placement::Unchanged) {
-        // Karmada times its steps one by one; here choosing and dividing are one question.
-        let step = [("schedule_step", "AssignReplicas")];
-        ctx.metrics.observe_since("karmada_scheduler_scheduling_algorithm_duration_seconds", &step, start);
+        note_time(ctx, start);
     }
     let written = write(ctx, key, &seen, &outcome).await;
     match &written {
@@ -48,6 +46,29 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         Placement::Kept { .. } => Ok(Next::After(RETRY)),
         _ => Ok(Next::Wait),
     }
+}
+
+/// Writes the clusters into a binding that nobody has yet, so that it takes no further write. Its status, and whatever
+/// takes more than choosing clusters, is left to the look at it once it is there.
+pub fn place_new(ctx: &Ctx, binding: &mut Binding) {
+    let has_groups = |placement: &api::Placement| !placement.cluster_affinities.is_empty();
+    // Only the status could say which group it was.
+    if binding.spec.placement.as_ref().is_none_or(has_groups) {
+        return;
+    }
+    let clusters = ctx.view.world().clusters.clone();
+    let start = Instant::now();
+    let outcome = placement(binding, &clusters, (ctx.now)());
+    if matches!(outcome, Placement::Scheduled(_)) {
+        note_time(ctx, start);
+        outcome.write_spec(binding);
+    }
+}
+
+fn note_time(ctx: &Ctx, start: Instant) {
+    // Karmada times its steps one by one; here choosing and dividing are one question.
+    let step = [("schedule_step", "AssignReplicas")];
+    ctx.metrics.observe_since("karmada_scheduler_scheduling_algorithm_duration_seconds", &step, start);
 }
 
 /// Counts a binding that is to be looked at, by what brought it up in Karmada's words.
@@ -109,6 +130,10 @@ async fn write_status(
 
 fn tell(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Instant, error: Option<&Error>) {
     let (trigger, tried, failure) = match outcome {
+        // It was placed before it was there, and nobody has heard of it.
+        Placement::Unchanged if binding.status.last_scheduled_time.is_none() => {
+            (&Trigger::Nowhere, &Vec::new(), None)
+        }
         Placement::Skipped(_) | Placement::Left { .. } | Placement::Unchanged => return,
         Placement::Scheduled(schedule) => (&schedule.trigger, &schedule.tried, None),
         Placement::Nowhere { trigger, tried, failure } | Placement::Kept { trigger, tried, failure } => {
@@ -126,10 +151,14 @@ fn tell(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Instant, error
         failed(&failure.to_string());
     }
     match (outcome, failure) {
-        (Placement::Scheduled(schedule), None) => {
+        (Placement::Scheduled(_) | Placement::Unchanged, None) => {
+            let clusters = match outcome {
+                Placement::Scheduled(schedule) => &schedule.clusters,
+                _ => &binding.spec.clusters,
+            };
             // The cluster-scoped message lacks the colon in Karmada too.
             let colon = if binding.metadata.namespace.is_empty() { "" } else { ":" };
-            let result = schedule.result();
+            let result = listed(clusters);
             let message = format!("Binding has been scheduled successfully. Result{colon} {result}");
             ctx.tell(about(), COMPONENT, Tone::Normal, "ScheduleBindingSucceed", &message);
         }

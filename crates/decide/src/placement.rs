@@ -24,7 +24,7 @@ pub use division::{Division, Mode, Share};
 pub use failure::Failure;
 pub use filter::Refusal;
 pub(crate) use outcome::is_same;
-pub use outcome::{Attempt, Placement, Schedule};
+pub use outcome::{Attempt, Placement, Schedule, listed};
 pub use recent::Recent;
 pub use strategy::Strategy;
 pub(crate) use trigger::is_workload;

@@ -63,6 +63,11 @@ impl Status {
         !clusters_in_use(&binding.spec).keys().all(|name| answered(name).is_some_and(is_settled))
     }
 
+    /// Whether no cluster has said anything yet.
+    pub fn is_silent(&self) -> bool {
+        self.items.iter().all(|item| !item.applied && item.applied_message.is_empty())
+    }
+
     /// The template's new status; none if it stays as it is.
     pub fn of_template(&self, template: &Template, now: Timestamp) -> Option<Value> {
         interpret::aggregate(&template.object(), &self.items, now)

@@ -1,6 +1,7 @@
 //! How long a status may be kept back because more is on its way. While copies start, each member says several times
 //! how far it is, and every time would be a write to the binding and one to the template. Who starts one workload sees
-//! it come up; the more start at once, the less often each is told.
+//! it come up; the more start at once, the less often each is told. That nobody has answered yet can wait longest: it
+//! says nothing that an empty status does not say.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -12,25 +13,40 @@ use tokio::time::Instant;
 /// How old a status may be that somebody looks at.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// What each binding that is kept back adds to it.
-const TURN: Duration = Duration::from_millis(100);
+const TURN: Duration = Duration::from_millis(200);
 /// How old a status may be however many start.
 const PATIENCE_MAX: Duration = Duration::from_secs(30);
+/// How long it may be kept back however many start that nobody has answered.
+const SILENCE_MAX: Duration = Duration::from_mins(5);
 
 /// The bindings of which something is kept back. Clones share it.
 #[derive(Clone, Default)]
 pub struct Unfinished {
-    /// When the first of it came. Held for moments.
-    since: Arc<Mutex<HashMap<BindingKey, Instant>>>,
+    /// Held for moments.
+    since: Arc<Mutex<HashMap<BindingKey, Since>>>,
+}
+
+/// When the first of what is kept back came, and whether it is that nobody has answered.
+#[derive(Clone, Copy)]
+struct Since {
+    begun: Instant,
+    silent: bool,
 }
 
 impl Unfinished {
     /// How much longer a status that is not final may be kept back; none if it has to be told.
-    pub fn wait(&self, key: &BindingKey) -> Option<Duration> {
+    pub fn wait(&self, key: &BindingKey, silent: bool) -> Option<Duration> {
         let now = Instant::now();
         let mut since = self.since.lock().expect("no one panics while holding it");
-        let begun = *since.entry(key.clone()).or_insert(now);
+        let one = since.entry(key.clone()).or_insert(Since { begun: now, silent });
+        // The first answer is news of its own.
+        if one.silent && !silent {
+            *one = Since { begun: now, silent };
+        }
+        let begun = one.begun;
         let waiting = u32::try_from(since.len()).unwrap_or(u32::MAX);
-        let patience = TURN.saturating_mul(waiting).clamp(PATIENCE, PATIENCE_MAX);
+        let most = if silent { SILENCE_MAX } else { PATIENCE_MAX };
+        let patience = TURN.saturating_mul(waiting).clamp(PATIENCE, most);
         patience.checked_sub(now - begun).filter(|left| !left.is_zero())
     }
 
@@ -56,26 +72,31 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_more_start_the_less_often_each_is_told() {
         let unfinished = Unfinished::default();
-        let waits: Vec<_> = (0..1_000).map(|one| unfinished.wait(&key(&format!("web-{one}")))).collect();
+        let wait = |one: u32, silent| unfinished.wait(&key(&format!("web-{one}")), silent);
+        let waits: Vec<_> = (0..5_000).map(|one| wait(one, true)).collect();
         assert_eq!(waits[0], Some(PATIENCE));
-        assert_eq!(waits[199], Some(TURN * 200));
-        assert_eq!(waits[999], Some(PATIENCE_MAX), "and not forgotten");
-        (100..1_000).for_each(|one| unfinished.end(&key(&format!("web-{one}"))));
-        assert_eq!(unfinished.wait(&key("web-0")), Some(TURN * 100), "those that are done make room");
+        assert_eq!(waits[99], Some(TURN * 100));
+        assert_eq!(waits[4_999], Some(SILENCE_MAX), "and not forgotten");
+        assert_eq!(wait(0, false), Some(PATIENCE_MAX), "who has answered is told of sooner");
+        (100..5_000).for_each(|one| unfinished.end(&key(&format!("web-{one}"))));
+        assert_eq!(wait(0, false), Some(TURN * 100), "those that are done make room");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_not_final_waits_for_some_seconds_and_not_for_more() {
         let unfinished = Unfinished::default();
         let key = key("web");
-        assert_eq!(unfinished.wait(&key), Some(PATIENCE));
+        assert_eq!(unfinished.wait(&key, true), Some(PATIENCE));
         tokio::time::advance(PATIENCE / 2).await;
-        assert_eq!(unfinished.wait(&key), Some(PATIENCE / 2), "counted from the first");
+        assert_eq!(unfinished.wait(&key, true), Some(PATIENCE / 2), "counted from the first");
+        assert_eq!(unfinished.wait(&key, false), Some(PATIENCE), "an answer is new");
         tokio::time::advance(PATIENCE / 2).await;
-        assert_eq!(unfinished.wait(&key), None);
+        assert_eq!(unfinished.wait(&key, false), Some(PATIENCE / 2));
+        tokio::time::advance(PATIENCE / 2).await;
+        assert_eq!(unfinished.wait(&key, false), None);
         assert!(!unfinished.is_empty());
         unfinished.end(&key);
         assert!(unfinished.is_empty());
-        assert_eq!(unfinished.wait(&key), Some(PATIENCE), "what comes then is new");
+        assert_eq!(unfinished.wait(&key, false), Some(PATIENCE), "what comes then is new");
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// So much may be told at once.
-const BURST: u32 = 500;
+const BURST: u32 = 200;
 /// Afterwards, one more in this time.
-const REFILL: Duration = Duration::from_millis(100);
+const REFILL: Duration = Duration::from_millis(200);
 
 /// What may still be told. Clones share it.
 #[derive(Clone, Default)]

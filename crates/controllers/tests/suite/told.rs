@@ -113,6 +113,38 @@ async fn what_is_not_final_is_told_now_and_then() {
     assert!(stack.ctx.unfinished.is_empty(), "nothing is kept back");
 }
 
+/// A new binding is placed before it is written, and that is told as if it had been placed afterwards: once that it was
+/// scheduled, once how it fares.
+#[tokio::test(start_paused = true)]
+async fn a_new_binding_is_placed_before_it_is_written() {
+    let weight = |cluster| json!({ "targetCluster": { "clusterNames": [cluster] }, "weight": 1 });
+    let divided = json!({
+        "replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
+        "weightPreference": { "staticWeightList": [weight(BOTH[0]), weight(BOTH[1])] },
+    });
+    for (scheduling, each) in [(Value::Null, 2), (divided, 1)] {
+        let stack = Stack::new(&BOTH).await;
+        let mut policy = policy("pp", ("Deployment", "nginx"), &BOTH, json!({}));
+        policy["spec"]["placement"]["replicaScheduling"] = scheduling;
+        stack.create(policy).await;
+        stack.settle().await;
+        stack.control.gate.forget();
+        stack.create(nginx()).await;
+        stack.until_in(NGINX, &BOTH).await;
+        for member in BOTH {
+            report_healthy(&stack, member).await;
+        }
+        stack.settle().await;
+        let writes = stack.control.gate.writes();
+        let count = |path: &str| writes.iter().filter(|one| **one == format!("PATCH {path}")).count();
+        let counts = [NGINX, BINDING].map(|path| (count(path), count(&format!("{path}/status"))));
+        assert_eq!(counts, [(1, 1), (0, 2)], "{writes:#?}");
+        let events = stack.get("/api/v1/events").await.to_string();
+        let message = format!("Result: {{member1:{each}, member2:{each}}}");
+        assert_eq!(events.matches(&message).count(), 2, "on the binding and on the template: {events}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_success_is_told_and_counted() {
     let mut stack = play().await;

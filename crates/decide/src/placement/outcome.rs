@@ -103,12 +103,6 @@ impl Schedule {
     pub(super) fn after(self, tried: Vec<Attempt>) -> Schedule {
         Schedule { tried, ..self }
     }
-
-    /// The clusters as Karmada's events show them, for example `{m1:2, m2:1}`.
-    pub fn result(&self) -> String {
-        let targets = self.clusters.iter().map(|target| format!("{}:{}", target.name, target.replicas));
-        format!("{{{}}}", targets.collect::<Vec<_>>().join(", "))
-    }
 }
 
 impl Placement {
@@ -219,6 +213,12 @@ impl fmt::Display for Placement {
             }
         }
     }
+}
+
+/// Clusters as Karmada's events show them, for example `{m1:2, m2:1}`.
+pub fn listed(clusters: &[TargetCluster]) -> String {
+    let targets = clusters.iter().map(|target| format!("{}:{}", target.name, target.replicas));
+    format!("{{{}}}", targets.collect::<Vec<_>>().join(", "))
 }
 
 /// Whether two lists name the same clusters with the same replicas.

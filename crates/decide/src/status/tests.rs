@@ -77,6 +77,9 @@ fn more_is_to_come_until_each_cluster_has_it_healthy_or_refuses_it() {
     check(&[applied("m1", 1), applied("m2", 1)], false);
     check(&[applied("m1", 1), refused("m2")], false);
     check(&[applied("m1", 1), applied("m2", 1), applied("m3", 0)], false);
+    let is_silent = |works: &[Work]| status(&binding(&["m1", "m2"]), works).is_silent();
+    assert!(is_silent(&[]) && is_silent(&[work("m1", json!({})), work("m2", json!({}))]));
+    assert!(!is_silent(&[refused("m1")]) && !is_silent(&[work("m1", json!({})), applied("m2", 0)]));
 }
 
 #[test]
