@@ -45,7 +45,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         // Nobody has tried to find the way yet.
         (None, None) => return Ok(Next::After(SOON)),
         (None, Some(why)) => (not_ready("StatusCollectionFailed", &why), Facts::default()),
-        (Some(rest), _) => ask(&rest, settings.status_patience).await,
+        (Some(rest), _) => ask(&rest, settings.status_patience, &member).await,
     };
     let mut next = cluster.clone();
     let reported = conditions::status(&cluster.status.conditions, READY);
@@ -93,8 +93,8 @@ fn dispatching(member: &Member) -> Option<Condition> {
 }
 
 /// Only its health has to be told quickly: a large cluster far away takes its time to tell what it has.
-async fn ask(member: &Rest, patience: Duration) -> (Condition, Facts) {
-    let health = tokio::time::timeout(patience, healthy(member)).await;
+async fn ask(rest: &Rest, patience: Duration, member: &Member) -> (Condition, Facts) {
+    let health = tokio::time::timeout(patience, healthy(rest)).await;
     match health.unwrap_or_else(|_| Err(Error::TimedOut { action: "ask for its health".to_owned() })) {
         Ok(()) => {}
         Err(Error::Unreachable { .. } | Error::TimedOut { .. }) => {
@@ -111,28 +111,33 @@ async fn ask(member: &Rest, patience: Duration) -> (Condition, Facts) {
         "ClusterReady",
         "cluster is healthy and ready to accept workloads",
     );
-    (ready, facts(member).await)
+    (ready, facts(rest, member).await)
 }
 
-async fn facts(member: &Rest) -> Facts {
+async fn facts(rest: &Rest, member: &Member) -> Facts {
     let end = Instant::now() + FACTS_PATIENCE;
-    let version = timeout_at(end, member.fetch::<Value>("/version"));
-    let kinds = timeout_at(end, crate::discovery::all_kinds(member));
-    let nodes = timeout_at(end, member.fetch::<Value>("/api/v1/nodes"));
-    let pods = timeout_at(end, pods(member));
-    Facts {
+    let version = timeout_at(end, rest.fetch::<Value>("/version"));
+    let kinds = timeout_at(end, crate::discovery::all_kinds(rest));
+    let nodes = timeout_at(end, rest.fetch::<Value>("/api/v1/nodes"));
+    let mut facts = Facts {
         version: version.await.ok().and_then(Result::ok),
         kinds: kinds.await.ok().map(Result::unwrap_or_default),
         nodes: nodes.await.ok().and_then(Result::ok),
-        pods: pods.await.ok().and_then(Result::ok),
+        pods: None,
+    };
+    if member.may_count() {
+        let begun = Instant::now();
+        facts.pods = timeout_at(end, pods(rest)).await.ok().and_then(Result::ok);
+        member.counted(begun.elapsed());
     }
+    facts
 }
 
 /// What all pods need together. They are read in pages: nothing else is so many.
-async fn pods(member: &Rest) -> Result<Pods, Error> {
+async fn pods(rest: &Rest) -> Result<Pods, Error> {
     let (mut pods, mut next) = (Pods::default(), String::new());
     loop {
-        let page: PodPage = member.fetch(&format!("/api/v1/pods?limit=500&continue={next}")).await?;
+        let page: PodPage = rest.fetch(&format!("/api/v1/pods?limit=500&continue={next}")).await?;
         page.items.iter().for_each(|pod| pods.add(pod));
         next = page.metadata.next;
         if next.is_empty() {
@@ -142,9 +147,9 @@ async fn pods(member: &Rest) -> Result<Pods, Error> {
 }
 
 /// Old clusters know only the older of the two endpoints.
-async fn healthy(member: &Rest) -> Result<(), Error> {
-    match member.fetch_text("/readyz").await {
-        Err(Error::NotFound { .. }) => member.fetch_text("/healthz").await.map(drop),
+async fn healthy(rest: &Rest) -> Result<(), Error> {
+    match rest.fetch_text("/readyz").await {
+        Err(Error::NotFound { .. }) => rest.fetch_text("/healthz").await.map(drop),
         answer => answer.map(drop),
     }
 }

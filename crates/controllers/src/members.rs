@@ -22,6 +22,10 @@ mod remote;
 pub use breaker::Breaker;
 pub use remote::{Unreachable, Way};
 
+/// How many times as long as it took to count a member's pods they are not counted again: there may be tens of thousands,
+/// and all of them are read.
+const COUNTING_PAUSE: u32 = 10;
+
 /// How patient the control plane is with its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -196,6 +200,8 @@ struct Memory {
     health: Option<(bool, Instant)>,
     /// What was last heard of its agent, and when.
     heard: Option<(String, Instant)>,
+    /// When its pods may be counted again; none before the first time.
+    uncounted_until: Option<Instant>,
 }
 
 impl Member {
@@ -206,6 +212,7 @@ impl Member {
             waiting: BTreeMap::new(),
             health: None,
             heard: None,
+            uncounted_until: None,
         };
         Self { settings, memory: Mutex::new(memory) }
     }
@@ -261,6 +268,16 @@ impl Member {
         }
     }
 
+    /// Whether the member's pods may be counted now.
+    pub fn may_count(&self) -> bool {
+        self.memory().uncounted_until.is_none_or(|until| until <= Instant::now())
+    }
+
+    /// Notes how long it took to count the member's pods: the longer that takes, the less often it is done.
+    pub fn counted(&self, took: Duration) {
+        self.memory().uncounted_until = Some(Instant::now() + took * COUNTING_PAUSE);
+    }
+
     /// Whether the member's object is what the Work last made of it.
     pub fn has(&self, work: &Work, place: usize, manifest: &Value, object: &Value) -> bool {
         let key = (work.metadata.name.clone(), place);
@@ -305,5 +322,24 @@ impl Member {
     /// The Works that waited for a namespace, which has come.
     pub fn came(&self, namespace: &str) -> BTreeSet<String> {
         self.memory().waiting.remove(namespace).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_long_to_count_is_counted_seldom() {
+        let member = Member::new(Settings::default());
+        assert!(member.may_count(), "nobody has counted yet");
+        member.counted(Duration::from_millis(50));
+        tokio::time::advance(Settings::default().status_every).await;
+        assert!(member.may_count(), "quickly counted, so every time");
+        member.counted(Duration::from_secs(6));
+        tokio::time::advance(Duration::from_secs(59)).await;
+        assert!(!member.may_count());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(member.may_count(), "a tenth of the time at most is spent on it");
     }
 }

@@ -337,7 +337,8 @@ fn note(turn: &flow::Turn, method: &Method, begun: Instant, error: Option<&kube:
     }
 }
 
-fn failure(action: String, error: kube::Error) -> Error {
+/// What the client says, in our words.
+pub(crate) fn failure(action: String, error: kube::Error) -> Error {
     match error {
         kube::Error::Api(status) => match status.code {
             404 => Error::NotFound { action },

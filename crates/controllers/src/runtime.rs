@@ -135,6 +135,31 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_key_that_fails_for_long_is_counted_until_it_succeeds() {
+        let queue = Queue::new();
+        let stop = CancellationToken::new();
+        let begun = tokio::time::Instant::now();
+        let workers = run("test", &queue, 2, &stop, move |key: u8| async move {
+            match key == 7 && begun.elapsed() < Duration::from_mins(3) {
+                true => Err(NotYet),
+                false => Ok(Next::Wait),
+            }
+        });
+        queue.add(7, Priority::User);
+        queue.add(8, Priority::User);
+        for (seconds, failing) in [(3, 0), (30, 1), (170, 1)] {
+            tokio::time::sleep_until(begun + Duration::from_secs(seconds)).await;
+            assert_eq!(queue.stats().failing, failing, "after {seconds} s");
+        }
+        queue.idle().await;
+        assert_eq!(queue.stats().failing, 0);
+        stop.cancel();
+        for worker in workers {
+            worker.await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn users_go_before_resyncs_and_a_key_runs_once_at_a_time() {
         let queue = Queue::new();
         for key in 0..5 {

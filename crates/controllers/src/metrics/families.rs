@@ -84,6 +84,12 @@ pub const WORKQUEUE_ADDS: Family =
 /// Failures.
 pub const WORKQUEUE_RETRIES: Family =
     family("workqueue_retries_total", Shape::Counter, "How often a key came back after a failure.");
+/// Failures that last.
+pub const WORKQUEUE_FAILING: Family = family(
+    "workqueue_failing",
+    Shape::Gauge,
+    "Keys that have failed again and again, and nothing else since.",
+);
 /// Eviction queue.
 pub const EVICTION_QUEUE_DEPTH: Family =
     family("eviction_queue_depth", Shape::Gauge, "Bindings that wait to be judged for eviction.");

@@ -10,7 +10,7 @@ use decide::quantity::Amount;
 
 use super::families::{
     CLUSTER_GAUGES, EVICTION_QUEUE_DEPTH, Family, LEADER, WORKQUEUE_ADDS, WORKQUEUE_DELAYED, WORKQUEUE_DEPTH,
-    WORKQUEUE_RETRIES, WORKQUEUE_WORKING,
+    WORKQUEUE_FAILING, WORKQUEUE_RETRIES, WORKQUEUE_WORKING,
 };
 use super::head;
 use crate::ctx::Ctx;
@@ -34,6 +34,7 @@ pub fn queues(ctx: &Ctx, text: &mut String) {
     gauge(WORKQUEUE_WORKING, |stats| stats.working as u64);
     gauge(WORKQUEUE_ADDS, |stats| stats.adds);
     gauge(WORKQUEUE_RETRIES, |stats| stats.retries);
+    gauge(WORKQUEUE_FAILING, |stats| stats.failing as u64);
     head(text, &EVICTION_QUEUE_DEPTH);
     let depth = ctx.queues.failover.stats().depth;
     let _ = writeln!(text, "{}{{name=\"binding-eviction\"}} {depth}", EVICTION_QUEUE_DEPTH.name);

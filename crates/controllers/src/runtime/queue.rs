@@ -14,6 +14,9 @@ use super::Key;
 const BACKOFF_MIN: Duration = Duration::from_millis(5);
 /// The longest delay after a failure.
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
+/// How often in a row a key has to fail until that counts as lasting: five seconds have gone by, and the next try
+/// comes in five.
+const FAILURES_LASTING: u32 = 11;
 
 /// How long news is gathered at least before it is told on: most of it comes in bursts.
 const GATHER_MIN: Duration = Duration::from_millis(100);
@@ -44,6 +47,8 @@ pub struct QueueStats {
     pub adds: u64,
     /// How often a key came back after a failure.
     pub retries: u64,
+    /// Keys that have failed again and again, and nothing else since.
+    pub failing: usize,
 }
 
 /// A queue of keys. Clones share it.
@@ -219,6 +224,7 @@ impl<K: Key> Queue<K> {
             working: state.working.len(),
             adds: state.adds,
             retries: state.retries,
+            failing: state.failures.values().filter(|failures| **failures >= FAILURES_LASTING).count(),
         }
     }
 }

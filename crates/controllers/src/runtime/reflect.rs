@@ -9,12 +9,15 @@ use futures::TryStreamExt as _;
 use kube::core::WatchEvent;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::rest::{Collection, Error, PATIENCE, Rest};
+use crate::rest::{Collection, Error, PATIENCE, Rest, failure};
 
-/// How long to wait before a watch that broke is tried again; it doubles while listing fails, too.
+/// How long to wait before a watch that broke is tried again; it doubles as long as none lives.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
+/// How long a watch has to last at least until it has lived: one that is refused may take its time to end.
+const LIFE_MIN: Duration = Duration::from_secs(2);
 /// How long to wait at most.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// How much longer than it should a watch may be silent.
@@ -124,20 +127,22 @@ pub async fn reflect<T: Reflected>(
     let mut known = Known::default();
     let mut pause = PAUSE_MIN;
     loop {
-        let mut listed = false;
-        let mut sink = |seen: Seen<T>| {
-            listed |= matches!(seen, Seen::Complete);
-            sink(seen);
-        };
-        tokio::select! {
+        let Broken { error, watched_for } = tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            broken = follow(&rest, &collection, &fill, selector, &mut known, &mut sink) => {
-                tracing::debug!(%collection, error = %broken, "watch is opened anew");
-                // Said once, when the pause becomes as long as it gets. That a server is away is told by others.
-                let lasts = pause < PAUSE_MAX && pause.saturating_mul(2) >= PAUSE_MAX;
-                if lasts && !broken.is_outage() && !broken.is_overload() {
-                    tracing::warn!(%collection, error = %broken, "cannot be listed; what is in it is not known");
+            broken = follow(&rest, &collection, &fill, selector, &mut known, &mut sink) => broken,
+        };
+        tracing::debug!(%collection, %error, "watch is opened anew");
+        let lived = watched_for.is_some_and(|time| time >= pause.max(LIFE_MIN));
+        // Said once, when the pause becomes as long as it gets. That a server is away is told by others.
+        let lasts = !lived && pause < PAUSE_MAX && pause.saturating_mul(2) >= PAUSE_MAX;
+        if lasts && !error.is_outage() && !error.is_overload() {
+            match watched_for {
+                Some(_) => {
+                    tracing::warn!(%collection, %error, "cannot be watched; it is listed now and then instead");
+                }
+                None => {
+                    tracing::warn!(%collection, %error, "cannot be listed; what is in it is not known");
                     sink(Seen::Refused);
                 }
             }
@@ -147,8 +152,15 @@ pub async fn reflect<T: Reflected>(
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
-        pause = if listed { PAUSE_MIN } else { pause.saturating_mul(2).min(PAUSE_MAX) };
+        pause = if lived { PAUSE_MIN } else { pause.saturating_mul(2).min(PAUSE_MAX) };
     }
+}
+
+/// Why nothing is followed any more.
+struct Broken {
+    error: Error,
+    /// For how long the watch that broke had lasted; none if it was the list.
+    watched_for: Option<Duration>,
 }
 
 /// Lists, then watches until something breaks.
@@ -159,17 +171,18 @@ async fn follow<T: Reflected>(
     selector: &str,
     known: &mut Known,
     sink: &mut (impl FnMut(Seen<T>) + Send),
-) -> Error {
+) -> Broken {
     // None while there is no revision to go on from, at first and when it is gone: listing shows what happened.
     let mut version: Option<String> = None;
     loop {
+        let begun = Instant::now();
         let reached = match &version {
             None => relist(rest, collection, fill, selector, known, sink).await.map(Some),
             Some(version) => watch(rest, collection, version, selector, known, sink).await,
         };
         match reached {
             Ok(reached) => version = reached,
-            Err(error) => return error,
+            Err(error) => return Broken { error, watched_for: version.map(|_| begun.elapsed()) },
         }
     }
 }
@@ -220,16 +233,16 @@ async fn watch<T: Reflected>(
         code: 400,
         message: error.to_string(),
     })?;
-    let unreachable = |source| Error::Unreachable { action: action(), source: Box::new(source) };
+    let failed = |error| failure(action(), error);
     let opened = tokio::time::timeout(PATIENCE, rest.client().request_events::<Unread>(request)).await;
-    let events = opened.map_err(|_| Error::TimedOut { action: action() })?.map_err(unreachable)?;
+    let events = opened.map_err(|_| Error::TimedOut { action: action() })?.map_err(failed)?;
     let mut events = std::pin::pin!(events);
     let mut version = from.to_owned();
     loop {
         // The server ends a quiet watch by itself; one that does not is no longer there.
         let silence = Duration::from_secs(u64::from(WATCH_SECONDS)) + WATCH_PATIENCE;
         let next = tokio::time::timeout(silence, events.try_next()).await;
-        let event = next.map_err(|_| Error::TimedOut { action: action() })?.map_err(unreachable)?;
+        let event = next.map_err(|_| Error::TimedOut { action: action() })?.map_err(failed)?;
         let Some(event) = event else { return Ok(Some(version)) };
         match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
@@ -351,6 +364,15 @@ mod tests {
     async fn what_was_told_from_half_a_list_is_told_when_it_goes() {
         let answers = vec![list(&["a", "b"], "more"), refusal(500), list(&["b"], "")];
         assert_eq!(told(answers).await, ["is a", "is b", "is b", "gone a", "complete"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_cannot_be_watched_is_listed_less_and_less_often() {
+        let refused = |_| [list(&["a"], ""), refusal(403)];
+        let told = told((0..50).flat_map(refused).collect()).await;
+        // After 0, 0.2, 0.6, 1.4, 3, 6.2, 12.6 and no further one within 20 seconds.
+        assert_eq!(told.iter().filter(|one| *one == "complete").count(), 7, "{told:?}");
+        assert!(!told.contains(&"refused".to_owned()), "it can be listed");
     }
 
     #[tokio::test(start_paused = true)]
