@@ -4,9 +4,10 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use tempfile::TempDir;
 
 mod account;
@@ -171,8 +172,35 @@ pub async fn until(what: &str, patience: Duration, mut ask: impl AsyncFnMut() ->
     bail!("{what} did not happen within {} s", patience.as_secs())
 }
 
-/// A port that nobody listens on.
+/// Where ports for servers are looked for: below those that the system gives to connections, one of which could take a
+/// port before its server does.
+const PORTS: std::ops::Range<u32> = 10_000..32_000;
+
+/// A port that nobody listens on, and that nobody else in this process was given lately.
 fn free_port() -> Result<u16> {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).context("find a free port")?;
-    Ok(listener.local_addr()?.port())
+    /// How many were looked at.
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    // Processes that run at the same time begin far from each other.
+    let start = std::process::id().wrapping_mul(997);
+    for _ in PORTS {
+        let next = start.wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed)) % (PORTS.end - PORTS.start);
+        let port = u16::try_from(PORTS.start + next)?;
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("there is no free port from {} to {}", PORTS.start, PORTS.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_port_is_given_twice_or_could_be_a_connection_s() {
+        let ports: Vec<u16> = (0..200).map(|_| free_port().expect("there are ports")).collect();
+        let different: std::collections::BTreeSet<&u16> = ports.iter().collect();
+        assert_eq!(different.len(), ports.len());
+        assert!(ports.iter().all(|port| PORTS.contains(&u32::from(*port))));
+    }
 }
