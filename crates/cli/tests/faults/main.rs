@@ -6,7 +6,7 @@
 //! `LONGSHORE_FAULTS_ROUNDS` says how often everything happens, `LONGSHORE_FAULTS_PAUSE` how many milliseconds lie
 //! between two writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -260,8 +260,12 @@ fn contents(list: &Value) -> BTreeMap<String, usize> {
 
 /// What our account made in a member, by its audit log, and how often that was changed, by its store: each was made once
 /// and changed no more often than its template; nothing that is suspended, and what is lazy only where it was.
+///
+/// Who dies while a request is under way never hears that something was made, and the log may not say it either. It is
+/// there all the same, so whoever comes next finds it.
 async fn check_writes(number: usize, member: &Cluster, acts: &BTreeMap<String, usize>) {
     let mut made: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut found, mut broken) = (BTreeSet::new(), BTreeMap::new());
     let mut requests = 0;
     for event in member.audit() {
         let user = event["user"]["username"].as_str().unwrap_or_default();
@@ -272,14 +276,24 @@ async fn check_writes(number: usize, member: &Cluster, acts: &BTreeMap<String, u
         assert_ne!(event["verb"], "delete", "{name} in member {number}");
         match event["responseStatus"]["code"].as_u64() {
             Some(201) => *made.entry(name).or_default() += 1,
-            Some(200) => requests += 1,
-            _ => {}
+            Some(200) => {
+                requests += 1;
+                found.insert(name);
+            }
+            _ => drop(broken.insert(name, event["responseStatus"].clone())),
         }
     }
     let versions = member.versions("configmaps/default").await.expect("etcd answers");
     let mut changed = 0;
     for (name, changes) in acts {
-        assert_eq!(made.remove(name), Some(1), "{name} in member {number}");
+        match made.remove(name) {
+            Some(times) => assert_eq!(times, 1, "{name} in member {number}"),
+            None => {
+                let answer = broken.get(name);
+                assert!(found.contains(name), "{name} in member {number}: {answer:?}");
+                checks::say(&format!("member {number}: nobody heard that {name} was made: {answer:?}"));
+            }
+        }
         let written = usize::try_from(versions[name]).expect("a small number") - 1;
         assert!(written <= *changes, "{name} in member {number}: {written} writes for {changes} changes");
         changed += written;
