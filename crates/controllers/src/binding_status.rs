@@ -52,7 +52,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let is_news = binding.status != seen.status || of_template.is_some();
     if is_news
         && answer.is_unfinished(&seen)
-        && let Some(wait) = ctx.unfinished.wait(key, answer.is_silent())
+        && let Some(wait) = ctx.unfinished.wait(key, answer.is_silent(&seen))
     {
         return Ok(Next::After(wait));
     }

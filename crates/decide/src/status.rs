@@ -63,9 +63,10 @@ impl Status {
         !clusters_in_use(&binding.spec).keys().all(|name| answered(name).is_some_and(is_settled))
     }
 
-    /// Whether no cluster has said anything yet.
-    pub fn is_silent(&self) -> bool {
-        self.items.iter().all(|item| !item.applied && item.applied_message.is_empty())
+    /// Whether no cluster has said anything yet, and the binding does not say otherwise.
+    pub fn is_silent(&self, binding: &Binding) -> bool {
+        let is_silent = |item: &AggregatedStatusItem| !item.applied && item.applied_message.is_empty();
+        self.items.iter().chain(&binding.status.aggregated_status).all(is_silent)
     }
 
     /// The template's new status; none if it stays as it is.

@@ -77,9 +77,14 @@ fn more_is_to_come_until_each_cluster_has_it_healthy_or_refuses_it() {
     check(&[applied("m1", 1), applied("m2", 1)], false);
     check(&[applied("m1", 1), refused("m2")], false);
     check(&[applied("m1", 1), applied("m2", 1), applied("m3", 0)], false);
-    let is_silent = |works: &[Work]| status(&binding(&["m1", "m2"]), works).is_silent();
-    assert!(is_silent(&[]) && is_silent(&[work("m1", json!({})), work("m2", json!({}))]));
-    assert!(!is_silent(&[refused("m1")]) && !is_silent(&[work("m1", json!({})), applied("m2", 0)]));
+    let mut binding = binding(&["m1", "m2"]);
+    let is_silent = |binding: &Binding, works: &[Work]| status(binding, works).is_silent(binding);
+    assert!(is_silent(&binding, &[]) && is_silent(&binding, &[work("m1", json!({})), work("m2", json!({}))]));
+    assert!(!is_silent(&binding, &[refused("m1")]));
+    assert!(!is_silent(&binding, &[work("m1", json!({})), applied("m2", 0)]));
+    // It moved: what it says of the clusters before is not true any more, and not to be left standing.
+    binding.status.aggregated_status = status(&binding, &[applied("m1", 1)]).items;
+    assert!(!is_silent(&binding, &[work("m2", json!({}))]));
 }
 
 #[test]
