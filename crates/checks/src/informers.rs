@@ -1,6 +1,7 @@
 //! Informers of other languages as processes that print what they do, and what a revisioned log says about it: in the
 //! time that an informer watches, it sees every change of the log once and in order.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -45,6 +46,8 @@ pub struct Account {
 struct Handled {
     copy: Copied,
     revisions: Vec<u64>,
+    /// How often they were told of an object as they already had it.
+    repeated: BTreeMap<String, usize>,
 }
 
 #[derive(Debug)]
@@ -137,6 +140,12 @@ impl Account {
         handled.revisions.push(revision);
         let fits = match (what, before) {
             ("add", before) => before.is_none(),
+            // client-go says "update" of everything that a list after the first brings unchanged.
+            ("update", Some(before)) if before == revision => {
+                let times = handled.repeated.entry(name.to_owned()).or_default();
+                *times += 1;
+                *times < self.lists
+            }
             ("update", before) => before.is_some_and(|before| before < revision),
             ("delete", before) => before.is_some_and(|before| before < revision),
             // What went while nobody watched is shown as it was known.

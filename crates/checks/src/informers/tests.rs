@@ -40,6 +40,9 @@ fn who_saw_everything_is_believed() {
     assert_eq!(judged(&[&initial[..], &rest[..]].concat()), Ok(Summary { lists: 2, events: 2 }));
     let handled = [list(2), event("ADDED", "a", 3), handler("add", "a", 3)];
     assert_eq!(judged(&handled), Ok(Summary { lists: 1, events: 1 }));
+    // client-go tells its handlers again of what a later list brings unchanged.
+    let again = [list(5), handler("add", "a", 3), list(5), handler("update", "a", 3)];
+    assert_eq!(judged(&again), Ok(Summary { lists: 2, events: 0 }));
 }
 
 #[test]
@@ -60,5 +63,9 @@ fn who_did_not_is_found_out() {
     check(&[list(2), event("ADDED", "a", 3), handler("update", "a", 3)], "update of a");
     check(&[list(2), event("ADDED", "a", 3), handler("add", "b", 5)], "no handler was told of a at 3");
     check(&[handler("add", "a", 3), handler("add", "a", 3)], "add of a");
+    let twice =
+        [list(5), handler("add", "a", 3), list(5), handler("update", "a", 3), handler("update", "a", 3)];
+    check(&twice, "update of a at 3 after Some(3)");
+    check(&[list(5), list(6), handler("add", "b", 5), handler("update", "b", 3)], "update of b at 3");
     check(&[json!("what?")], "says");
 }
