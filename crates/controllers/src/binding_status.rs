@@ -98,7 +98,7 @@ pub fn lags(ctx: &Ctx, key: &TemplateKey) -> bool {
 
 fn tell(ctx: &Ctx, about: Regarding, message: &str, error: Option<&Error>) {
     match error {
-        None => ctx.tell([about], COMPONENT, Tone::Normal, "AggregateStatusSucceed", message),
+        None => ctx.tell([about], COMPONENT, Tone::Routine, "AggregateStatusSucceed", message),
         Some(error) if error.is_conflict() => {}
         Some(error) => {
             ctx.tell([about], COMPONENT, Tone::Warning, "AggregateStatusFailed", &error.to_string());

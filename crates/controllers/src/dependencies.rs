@@ -56,7 +56,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     write(ctx, key, &binding, &finalizers, json!(list)).await?;
     let message = format!("Get dependencies([{}]) succeed.", spoken(&wanted));
     let template = Regarding::template_of(&binding);
-    ctx.tell([template], COMPONENT, Tone::Normal, "GetDependenciesSucceed", &message);
+    ctx.tell([template], COMPONENT, Tone::Routine, "GetDependenciesSucceed", &message);
     Ok(Next::Wait)
 }
 
@@ -131,7 +131,7 @@ pub async fn attach(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
     for needing in needed_by {
         let message = "Sync schedule results to dependencies succeed.";
         let reason = "SyncScheduleResultToDependenciesSucceed";
-        ctx.tell([Regarding::from(&*needing)], COMPONENT, Tone::Normal, reason, message);
+        ctx.tell([Regarding::from(&*needing)], COMPONENT, Tone::Routine, reason, message);
     }
     Ok(Next::Wait)
 }

@@ -116,7 +116,7 @@ fn tell_applied(
     // A Pod is always one, which is an answer too.
     if decide::interpret::has_replicas(api_version, kind) || (api_version, kind) == ("v1", "Pod") {
         let message = "Get replicas of resource template successfully.";
-        ctx.tell([seen.regarding.clone()], COMPONENT, Tone::Normal, "GetReplicasSucceed", message);
+        ctx.tell([seen.regarding.clone()], COMPONENT, Tone::Routine, "GetReplicasSucceed", message);
     }
     ctx.tell([seen.regarding.clone()], COMPONENT, Tone::Normal, "ApplyPolicySucceed", &message);
 }

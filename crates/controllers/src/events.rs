@@ -16,7 +16,7 @@ use crate::runtime::{Next, Priority};
 
 mod allowance;
 
-pub use allowance::Allowance;
+use allowance::Allowance;
 
 /// How many Events may wait to be written.
 const PENDING_MAX: usize = 4096;
@@ -79,10 +79,12 @@ impl Regarding {
 /// Whether somebody should worry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tone {
-    /// No.
+    /// No: something was decided.
     Normal,
     /// Perhaps.
     Warning,
+    /// No: all goes its way, as was decided before.
+    Routine,
 }
 
 /// Which Event: its namespace and name.
@@ -108,14 +110,27 @@ pub struct News {
 }
 
 /// What is told and not written yet. Clones share it.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Events {
     /// And how often it was told; held for moments.
     pending: Arc<Mutex<BTreeMap<EventKey, (News, u64)>>>,
-    /// How much good news is still told.
-    pub allowance: Allowance,
+    /// How much is still told of what was decided.
+    decisions: Allowance,
+    /// How much is still told of what goes its way.
+    routine: Allowance,
     /// Events that are there for sure; held for moments. Forgetting costs a request.
     known: Arc<Mutex<BTreeSet<EventKey>>>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            pending: Arc::default(),
+            decisions: Allowance::of_decisions(),
+            routine: Allowance::of_routine(),
+            known: Arc::default(),
+        }
+    }
 }
 
 impl Events {
@@ -148,7 +163,11 @@ impl Events {
     }
 
     fn may_tell(&self, tone: Tone) -> bool {
-        tone == Tone::Warning || self.allowance.take()
+        match tone {
+            Tone::Routine => self.routine.take(),
+            Tone::Normal => self.decisions.take(),
+            Tone::Warning => true,
+        }
     }
 }
 
@@ -237,7 +256,7 @@ fn event(key: &EventKey, news: &News, count: u64, now: Time) -> Value {
         "involvedObject": {
             "apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name, "uid": uid,
         },
-        "type": match news.tone { Tone::Normal => "Normal", Tone::Warning => "Warning" },
+        "type": match news.tone { Tone::Routine | Tone::Normal => "Normal", Tone::Warning => "Warning" },
         "reason": news.reason,
         "message": news.message,
         "source": { "component": news.component },
@@ -252,7 +271,9 @@ fn event(key: &EventKey, news: &News, count: u64, now: Time) -> Value {
 /// News about objects without namespace lies in `default`, as Kubernetes wants it.
 fn key(news: &News) -> EventKey {
     let mut hasher = DefaultHasher::new();
-    news.hash(&mut hasher);
+    // What Kubernetes calls the same is the same Event.
+    let tone = if news.tone == Tone::Routine { Tone::Normal } else { news.tone };
+    News { tone, ..news.clone() }.hash(&mut hasher);
     let mut name = news.regarding.name.replace(':', ".").to_lowercase();
     cut(&mut name, NAME_BYTES_MAX);
     let namespace = match news.regarding.namespace.as_str() {
@@ -296,6 +317,18 @@ mod tests {
         }
         assert_eq!(events.take(news("web", "one too many"), 1), None);
         assert!(events.take(news("web", "a"), 1).is_some(), "what waits already is still counted");
+    }
+
+    #[test]
+    fn what_goes_its_way_takes_nothing_from_what_is_decided() {
+        let events = Events::default();
+        let mut number = 0;
+        while events.take(News { tone: Tone::Routine, ..news("web", &number.to_string()) }, 1).is_some() {
+            number += 1;
+        }
+        assert!((1..PENDING_MAX).contains(&number), "{number}");
+        assert!(events.take(news("web", "decided"), 1).is_some());
+        assert_eq!(key(&News { tone: Tone::Routine, ..news("web", "a") }), key(&news("web", "a")));
     }
 
     #[test]

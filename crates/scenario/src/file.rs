@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::step::{Cluster, Step, Written};
+use crate::step::{Action, Cluster, Step, Written};
 
 /// A scenario.
 #[derive(Debug, Clone)]
@@ -78,6 +78,17 @@ impl Scenario {
     /// Whether clusters join, leave or are cut off in it, so that others are there when it ends.
     pub fn changes_clusters(&self) -> bool {
         self.steps.iter().any(Step::is_about_clusters)
+    }
+
+    /// Whether it says which Events there are.
+    pub fn asks_for_events(&self) -> bool {
+        let expects = |step: &Step| match &step.action {
+            Action::Expect(expectation) => {
+                expectation.objects.iter().any(|(_, expected)| !expected.events.is_empty())
+            }
+            _ => false,
+        };
+        self.steps.iter().any(expects)
     }
 
     /// Reads a file.

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use scenario::{Cluster, Failure, Hands, Live, Outcome, Scenario, Verdict, Way};
@@ -15,6 +15,11 @@ use super::{Bed, Programs};
 
 /// How many members a bed has until a scenario asks for more.
 const MEMBERS: usize = 3;
+
+/// How often a bed is started before it counts as broken.
+const START_TRIES: usize = 3;
+/// Time in which the controllers may tell as much good news again as at the beginning.
+const ALLOWANCE_BACK: Duration = Duration::from_secs(120);
 
 /// What a control plane has to be like for a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,8 +82,18 @@ struct Lane {
 }
 
 impl Lane {
+    /// One that does not come up, on a machine that is busy, is no reason to end what the others play.
     async fn start(programs: &Programs, binary: &Path) -> Result<Self> {
-        let bed = Bed::start(programs, MEMBERS).await?;
+        let mut tries = 1;
+        let bed = loop {
+            match Bed::start(programs, MEMBERS).await {
+                Err(error) if tries < START_TRIES => {
+                    crate::say(&format!("a bed does not start and is tried again: {error:#}"));
+                    tries += 1;
+                }
+                started => break started?,
+            }
+        };
         Ok(Self { plane: Plane::without_controllers(bed, binary).with_clock()?, setup: None })
     }
 
@@ -105,6 +120,9 @@ impl Lane {
 
     async fn play(&mut self, scenario: &Scenario, tell: &impl Fn(&Outcome<'_>)) -> Result<()> {
         self.prepare(Setup::of(scenario)).await?;
+        if scenario.asks_for_events() {
+            self.plane.pass(ALLOWANCE_BACK).await?;
+        }
         let (hands, asked) = Hands::new();
         let live = Live::connect(&self.plane.bed.control.kubeconfig, &self.plane.members()).await?;
         let live = live.with_hands(hands);

@@ -20,11 +20,11 @@ pub fn synced(ctx: &Ctx, binding: &Binding, error: Option<&Error>) {
         (Some(error), _) => (Tone::Warning, "SyncWorkFailed", error.to_string()),
         (None, "") => {
             let message = format!("Sync work of ClusterResourceBinding({name}) successful.");
-            (Tone::Normal, "SyncWorkSucceed", message)
+            (Tone::Routine, "SyncWorkSucceed", message)
         }
         (None, namespace) => {
             let message = format!("Sync work of ResourceBinding({namespace}/{name}) successful.");
-            (Tone::Normal, "SyncWorkSucceed", message)
+            (Tone::Routine, "SyncWorkSucceed", message)
         }
     };
     ctx.tell(about, COMPONENT, tone, reason, &message);

@@ -1,31 +1,45 @@
 //! How much good news may be told. Ten thousand templates that all do well are ten events each that nobody reads
-//! and that everybody pays for; what somebody does by hand is told in full. Bad news is not limited here.
+//! and that everybody pays for; what somebody does by hand is told in full. What was decided has an allowance of its
+//! own, so that a fleet that reports all day leaves room for it. Bad news is not limited here.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// So much may be told at once.
-const BURST: u32 = 200;
-/// Afterwards, one more in this time.
-const REFILL: Duration = Duration::from_millis(200);
-
-/// What may still be told. Clones share it.
-#[derive(Clone, Default)]
+/// What may still be told of one sort of news. Clones share it.
+#[derive(Clone)]
 pub struct Allowance {
+    /// So much may be told at once.
+    burst: u32,
+    /// Afterwards, one more in this time.
+    refill: Duration,
     /// When all that was taken is back; none before the first. Held for moments.
     spent_until: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Allowance {
+    /// For what was decided: which policy applies, where it runs, who took it from whom.
+    pub fn of_decisions() -> Self {
+        Self::new(100, Duration::from_secs(1))
+    }
+
+    /// For what follows from it as it should.
+    pub fn of_routine() -> Self {
+        Self::new(60, Duration::from_secs(2))
+    }
+
+    fn new(burst: u32, refill: Duration) -> Self {
+        Self { burst, refill, spent_until: Arc::default() }
+    }
+
     /// Takes one; false when there is none left.
     pub fn take(&self) -> bool {
         let now = Instant::now();
         let mut spent_until = self.spent_until.lock().expect("no one panics while holding it");
         // Each one taken moves the moment at which all are back; beyond the burst, there are none.
-        let next = spent_until.map_or(now, |until| until.max(now)) + REFILL;
-        if next - now > REFILL * BURST {
+        let next = spent_until.map_or(now, |until| until.max(now)) + self.refill;
+        if next - now > self.refill * self.burst {
             return false;
         }
         *spent_until = Some(next);
@@ -39,12 +53,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_told_and_then_a_little_at_a_time() {
-        let allowance = Allowance::default();
-        let taken = (0..BURST * 2).filter(|_| allowance.take()).count();
-        assert_eq!(taken, BURST as usize);
-        tokio::time::advance(REFILL * 3).await;
-        assert_eq!((0..10).filter(|_| allowance.take()).count(), 3);
-        tokio::time::advance(REFILL * BURST * 9).await;
-        assert_eq!((0..BURST * 2).filter(|_| allowance.take()).count(), BURST as usize);
+        for allowance in [Allowance::of_decisions(), Allowance::of_routine()] {
+            let Allowance { burst, refill, .. } = allowance;
+            let taken = |most: u32| (0..most).filter(|_| allowance.take()).count();
+            assert_eq!(taken(burst * 2), burst as usize);
+            tokio::time::advance(refill * 3).await;
+            assert_eq!(taken(10), 3);
+            tokio::time::advance(refill * burst * 9).await;
+            assert_eq!(taken(burst * 2), burst as usize);
+        }
     }
 }

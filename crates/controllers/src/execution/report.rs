@@ -139,12 +139,12 @@ pub fn tell_written(ctx: &Ctx, work: &Work, outcomes: &[Outcome], start: Instant
     let cluster = cluster(work);
     for object in &written {
         let message = format!("Successfully applied resource({}) to cluster {cluster}", place(object));
-        ctx.tell(template(object), COMPONENT, Tone::Normal, "SyncSucceed", &message);
+        ctx.tell(template(object), COMPONENT, Tone::Routine, "SyncSucceed", &message);
     }
     if !failed && !written.is_empty() {
         let api::ObjectMeta { namespace, name, .. } = &work.metadata;
         let message = format!("Sync work({namespace}/{name}) to cluster({cluster}) successful.");
-        ctx.tell([Regarding::from(work)], COMPONENT, Tone::Normal, "SyncSucceed", &message);
+        ctx.tell([Regarding::from(work)], COMPONENT, Tone::Routine, "SyncSucceed", &message);
     }
 }
 
@@ -156,7 +156,10 @@ pub fn tell_changes(ctx: &Ctx, work: &Work, after: &WorkStatus) {
     if let Some(is) = find(after, DISPATCHING)
         && find(before, DISPATCHING).map(|was| was.status) != Some(is.status)
     {
-        ctx.tell([about()], COMPONENT, Tone::Normal, "WorkDispatching", &is.message);
+        // That a new one is on its way is no decision; that one is held back, or let go again, is.
+        let is_new = find(before, DISPATCHING).is_none() && is.status == ConditionStatus::True;
+        let tone = if is_new { Tone::Routine } else { Tone::Normal };
+        ctx.tell([about()], COMPONENT, tone, "WorkDispatching", &is.message);
     }
     let failed = find(after, APPLIED).filter(|applied| applied.status == ConditionStatus::False);
     if let Some(failed) = failed
@@ -184,7 +187,7 @@ fn tell_status(ctx: &Ctx, work: &Work, was: Option<&ManifestStatus>, is: &Manife
     let place = &is.identifier;
     let object = format!("{}/{}/{}", place.kind, place.namespace, place.name);
     let tell = |reason: &'static str, message: String| {
-        ctx.tell([Regarding::from(work)], STATUS_COMPONENT, Tone::Normal, reason, &message);
+        ctx.tell([Regarding::from(work)], STATUS_COMPONENT, Tone::Routine, reason, &message);
     };
     if was.is_none_or(|was| was.status != is.status) {
         tell("ReflectStatusSucceed", format!("Reflect status for object({object}) succeed."));
