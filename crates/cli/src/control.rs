@@ -24,7 +24,7 @@ pub async fn run(
     let client = kube::Client::new(server.trusting(Identity::untracked("longshore")), "default");
     let control = Rest::new(client);
     plane::install_kinds(&control).await.context("install the kinds of policies")?;
-    plane::publish_gates(&control, switches).await.context("tell the feature gates")?;
+    plane::publish_gates(&control, &switches).await.context("tell the feature gates")?;
     let members = Members::default();
     for local in locals {
         members.insert(&local.name, Rest::new(local.client()));

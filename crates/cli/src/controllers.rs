@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use controllers::ctx::{Ctx, Members};
-use controllers::gates::{self, Switches};
+use controllers::gates::Switches;
 use controllers::leadership::{Candidate, LEASE, Terms};
 use controllers::rest::{Rest, Warrant};
 use controllers::start::start;
@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::Connection;
+use crate::switches::SwitchFlags;
 use crate::up::told_to_stop;
 use crate::{Hint, output};
 
@@ -60,9 +61,8 @@ pub struct Arguments {
     /// Where the API server finds the webhooks, such as https://10.0.0.5:9443 [default: the Service longshore-webhook]
     #[arg(long, value_name = "URL", value_parser = url)]
     webhook_url: Option<http::Uri>,
-    /// Switches by Karmada's names: StaticPolicy=true,Failover=false
-    #[arg(long, value_name = "GATES", default_value = "", value_parser = gates::parse, hide_default_value = true)]
-    feature_gates: Switches,
+    #[command(flatten)]
+    switches: SwitchFlags,
     /// How many seconds others wait for a replica that leads and is silent
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(3..=3_600))]
     lease_seconds: u32,
@@ -100,18 +100,19 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     // The lease has to be renewed however much else there is to ask for.
     let urgent = Rest::new(client.clone());
     let control = Rest::new(client).with_regard();
-    prepare(&control, arguments).await?;
+    let switches = arguments.switches.switches()?;
+    prepare(&control, arguments, &switches).await?;
     let outlook = Outlook::new(Budget { moved: arguments.max_moved, deleted: arguments.max_deleted });
     let warrant = Warrant::default();
     let ctx = Ctx::new(
         control.clone().under(warrant.clone()),
         Members::default(),
-        arguments.feature_gates,
+        switches.clone(),
         Arc::new(jiff::Timestamp::now),
     );
     outlook.see(ctx.view.clone());
     let (ending, stop) = (CancellationToken::new(), CancellationToken::new());
-    let reviewer = reviewer(arguments.feature_gates, outlook);
+    let reviewer = reviewer(switches, outlook);
     let answers = Answers { ctx: ctx.clone(), reviewer, ending: ending.clone() };
     let (upkeep, reviewed) = open_webhooks(&control, arguments, &answers, &stop).await?;
     let listener = listen(arguments.listen).await?;
@@ -148,7 +149,7 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
 }
 
 /// What has to be there before anything can run: the kinds, a place for our own objects, a note about the gates.
-async fn prepare(control: &Rest, arguments: &Arguments) -> Result<()> {
+async fn prepare(control: &Rest, arguments: &Arguments, switches: &Switches) -> Result<()> {
     plane::install_kinds(control).await.map_err(|error| {
         let hint = "is it the kubeconfig of an API server, and may its user define kinds?";
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context("install the kinds of policies")
@@ -165,7 +166,7 @@ async fn prepare(control: &Rest, arguments: &Arguments) -> Result<()> {
     plane::ensure_namespace(control, namespace, &marks)
         .await
         .with_context(|| format!("make namespace {namespace}"))?;
-    plane::publish_gates(control, arguments.feature_gates).await.context("tell the feature gates")
+    plane::publish_gates(control, switches).await.context("tell the feature gates")
 }
 
 fn reviewer(switches: Switches, outlook: Outlook) -> Reviewer {

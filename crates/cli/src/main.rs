@@ -34,6 +34,7 @@ mod shell;
 mod stage;
 mod status;
 mod suspend;
+mod switches;
 mod taint;
 mod test;
 mod text;

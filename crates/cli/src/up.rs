@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use apiserver::{ApiServer, Config, Frontend, Security};
-use controllers::gates::{self, Switches};
+use controllers::gates::Switches;
 use plane::outlook::{Budget, Outlook};
 use store::{Options, Store};
 use tokio::net::TcpListener;
@@ -19,6 +19,7 @@ use crate::greeting::Greeting;
 use crate::kubeconfig::{CONTROL, kubeconfig};
 use crate::locals::{Local, Setting};
 use crate::sealing::Sealing;
+use crate::switches::SwitchFlags;
 use crate::{Hint, control, places};
 
 /// However long history is kept, it is no more than this.
@@ -45,9 +46,8 @@ pub struct Arguments {
     /// How many local clusters to start and join: member1 and so on
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=20))]
     members: u8,
-    /// Switches by Karmada's names: StaticPolicy=true,Failover=false
-    #[arg(long, value_name = "GATES", default_value = "", value_parser = gates::parse, hide_default_value = true)]
-    feature_gates: Switches,
+    #[command(flatten)]
+    switches: SwitchFlags,
     /// How many seconds a watch that was interrupted can go on where it was
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     history_seconds: u32,
@@ -75,7 +75,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let address = local(listener.local_addr().context("read the port")?);
     let sealing = Sealing::load(arguments.security.encryption_key_file.as_deref(), &data_dir)?;
     let (store, certificates) = open(arguments, &data_dir, &sealing)?;
-    let switches = arguments.feature_gates;
+    let switches = arguments.switches.switches()?;
     let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
     let outlook = Outlook::new(budget);
     let security = arguments.security.security((!arguments.ephemeral).then_some(&data_dir))?;
@@ -122,7 +122,7 @@ fn greet(arguments: &Arguments, kubeconfig: &Path, address: SocketAddr, locals: 
         kubeconfig,
         is_kept: !arguments.ephemeral,
         members,
-        gates: arguments.feature_gates.changed(),
+        gates: arguments.switches.switches()?.changed(),
     };
     greeting.print()
 }
@@ -208,7 +208,7 @@ async fn start_server(
         now: Arc::new(jiff::Timestamp::now),
         random: Arc::new(rand::random),
         admission: plane::admission::rules(
-            switches.gates,
+            switches.gates.clone(),
             Arc::new(rand::random),
             Arc::new(jiff::Timestamp::now),
             outlook,

@@ -363,6 +363,19 @@ fn a_feature_gate_that_nobody_knows() {
     assert!(stderr.contains("PropagationPolicyPreemption, "), "{stderr}");
 }
 
+#[test]
+fn what_is_left_out_and_cannot_be_read() {
+    for (flag, why) in [
+        ("--skipped-propagating-namespaces=team-(", "\"team-(\" is no regular expression"),
+        ("--skipped-propagating-apis=apps/Deployment", "\"apps/Deployment\" is not of the form group, "),
+    ] {
+        let output = refused(&[flag]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(why), "{stderr}");
+    }
+}
+
 fn print_kubeconfig(arguments: &[&str]) -> Output {
     let mut command = Command::new(BINARY);
     command.arg("kubeconfig").args(arguments).stdin(Stdio::null()).output().expect("it runs")

@@ -156,7 +156,7 @@ impl Ctx {
         Self {
             control,
             members,
-            view: View::new(switches.gates),
+            view: View::new(switches.gates.clone()),
             now,
             queues: Queues::default(),
             switches,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use decide::Gates;
+use decide::{Gates, LeftOut};
 
 /// Every switch of the control plane. All of them change decisions today.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Switches {
     /// Those that `decide` asks for.
     pub gates: Gates,
@@ -49,6 +49,10 @@ const SWITCHES: [(&str, Switch); 7] = [
     ("StaticPolicy", |switches| &mut switches.gates.static_policy),
     ("WorkloadAffinity", |switches| &mut switches.gates.workload_affinity),
 ];
+
+/// What Karmada's controllers call the lists of what is left out.
+const NAMESPACES_LEFT_OUT: &str = "skipped-propagating-namespaces";
+const KINDS_LEFT_OUT: &str = "skipped-propagating-apis";
 
 /// Karmada's other gates, with the value that Longshore behaves by. Naming one with that value is fine, so
 /// that a Karmada command line can be taken over.
@@ -96,22 +100,39 @@ impl Switches {
                 *switch(&mut switches) = value;
             }
         }
+        let list = |name: &str| told.get(name).map_or("", String::as_str);
+        // Written by hand it may be unreadable; whoever runs the controllers was told so by them.
+        switches.gates.left_out =
+            LeftOut::read(list(NAMESPACES_LEFT_OUT), list(KINDS_LEFT_OUT)).unwrap_or_default();
         switches
     }
 
-    /// Every gate and its value, for others to read.
-    pub fn told(mut self) -> BTreeMap<String, String> {
-        SWITCHES.iter().map(|(name, switch)| ((*name).to_owned(), switch(&mut self).to_string())).collect()
+    /// Every gate and its value, and what is left out, for others to read.
+    pub fn told(&self) -> BTreeMap<String, String> {
+        let mut switches = self.clone();
+        let gates = SWITCHES.iter().map(|(name, switch)| (*name, switch(&mut switches).to_string()));
+        let mut told: BTreeMap<String, String> =
+            gates.map(|(name, value)| (name.to_owned(), value)).collect();
+        told.extend(self.left_out().map(|(name, list)| (name.to_owned(), list.to_owned())));
+        told
     }
 
-    /// The gates that differ from their default, as `Name=value`, sorted.
-    pub fn changed(mut self) -> Vec<String> {
-        let mut defaults = Switches::default();
+    /// What differs from its default, as `Name=value`: gates, sorted, and what is left out.
+    pub fn changed(&self) -> Vec<String> {
+        let (mut switches, mut defaults) = (self.clone(), Switches::default());
         let differs = |(name, switch): &(&str, Switch)| {
-            let value = *switch(&mut self);
+            let value = *switch(&mut switches);
             (value != *switch(&mut defaults)).then(|| format!("{name}={value}"))
         };
-        SWITCHES.iter().filter_map(differs).collect()
+        let gates = SWITCHES.iter().filter_map(differs);
+        let left_out = self.left_out().map(|(name, list)| format!("{name}={list}"));
+        gates.chain(left_out).collect()
+    }
+
+    fn left_out(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let (namespaces, kinds) = self.gates.left_out.texts();
+        let lists = [(NAMESPACES_LEFT_OUT, namespaces), (KINDS_LEFT_OUT, kinds)];
+        lists.into_iter().filter(|(_, list)| !list.is_empty())
     }
 }
 
@@ -129,7 +150,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Result<&[&str], &str>) {
-        let found = parse(text).map(Switches::changed).map_err(|error| error.to_string());
+        let found = parse(text).map(|switches| switches.changed()).map_err(|error| error.to_string());
         match (found, expected) {
             (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),
             (Err(found), Err(expected)) => assert!(found.starts_with(expected), "{text}: {found}"),
@@ -146,6 +167,11 @@ mod tests {
         told.remove("Failover");
         assert_eq!(Switches::heard(&told), parse("StaticPolicy=true").expect("a known gate"));
         assert_eq!(Switches::heard(&BTreeMap::new()), Switches::default());
+        let left_out = LeftOut::read("lab-.*,velero", "v1/Secret").expect("readable");
+        let switches = Switches { gates: Gates { left_out, ..Gates::default() } };
+        assert_eq!(Switches::heard(&switches.told()), switches);
+        let changed = ["skipped-propagating-namespaces=lab-.*,velero", "skipped-propagating-apis=v1/Secret"];
+        assert_eq!(switches.changed(), changed);
     }
 
     #[test]

@@ -45,11 +45,11 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         let concerned = world.overrides.iter().filter(|(key, _)| key.namespace.is_empty());
         let overrides: Vec<OverridePolicy> =
             concerned.map(|(_, policy)| OverridePolicy::clone(policy)).collect();
+        if !decide::works::is_synced(&namespace, &world.gates.left_out) {
+            return Ok(Next::Wait);
+        }
         (namespace, overrides, world.clusters.clone())
     };
-    if !decide::works::is_synced(&namespace) {
-        return Ok(Next::Wait);
-    }
     let work_name = names::work_name("Namespace", name, "");
     let mut existing = Vec::new();
     for cluster in clusters.iter() {

@@ -78,7 +78,7 @@ impl Past {
 
 /// Which policy owns the template.
 pub fn claim(template: &Template, past: Past, policies: &Policies, gates: &Gates) -> Claim {
-    if let Some(reason) = foreign(template) {
+    if let Some(reason) = foreign(template, gates) {
         return Claim::Foreign(ClaimWhy { reason, candidates: Vec::new() });
     }
     let candidates = rank::candidates(template, policies);
@@ -106,9 +106,12 @@ pub fn claim(template: &Template, past: Past, policies: &Policies, gates: &Gates
 type Decided = (Option<Arc<Policy>>, ClaimReason);
 type Ranked<'p> = [(&'p Arc<Policy>, Candidate)];
 
-fn foreign(template: &Template) -> Option<ClaimReason> {
+fn foreign(template: &Template, gates: &Gates) -> Option<ClaimReason> {
     if template.deleting {
         return Some(ClaimReason::Deleting);
+    }
+    if gates.left_out.has(&template.key) {
+        return Some(ClaimReason::LeftOut);
     }
     let owner = template.labels.get(labels::TEMPLATE_CLAIMED_BY).filter(|owner| !owner.is_empty())?;
     Some(ClaimReason::Foreign { owner: owner.clone() })

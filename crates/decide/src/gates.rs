@@ -1,9 +1,12 @@
-//! Feature gates that change decisions. Reading them from flags belongs to the command line.
+//! Feature gates and what else is set for the whole control plane and changes decisions. Reading it from flags belongs to
+//! the command line.
 
 use serde::{Deserialize, Serialize};
 
+use crate::left_out::LeftOut;
+
 /// Switches for the whole control plane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gates {
     /// `StaticPolicy`: no policy edit touches what is already propagated (S1 to S5).
     pub static_policy: bool,
@@ -19,6 +22,9 @@ pub struct Gates {
     pub failover: bool,
     /// `PropagateDeps`: bindings take along what their templates need.
     pub propagate_deps: bool,
+    /// What no policy takes.
+    #[serde(skip)]
+    pub left_out: LeftOut,
 }
 
 impl Default for Gates {
@@ -32,6 +38,7 @@ impl Default for Gates {
             components: false,
             failover: true,
             propagate_deps: true,
+            left_out: LeftOut::default(),
         }
     }
 }

@@ -62,6 +62,7 @@ impl Rivals {
             ClaimReason::Kept { policy, .. } | ClaimReason::Preempted { by: policy, .. } => policy,
             ClaimReason::Deleting
             | ClaimReason::Foreign { .. }
+            | ClaimReason::LeftOut
             | ClaimReason::NoMatch
             | ClaimReason::Unclaimed => return,
         };

@@ -60,7 +60,7 @@ pub async fn join(control: &Rest, cluster: &Value) -> Result<(), Error> {
 }
 
 /// Tells clients which feature gates the control plane runs with.
-pub async fn publish_gates(control: &Rest, switches: Switches) -> Result<(), Error> {
+pub async fn publish_gates(control: &Rest, switches: &Switches) -> Result<(), Error> {
     let note = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",

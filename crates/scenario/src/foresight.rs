@@ -73,7 +73,7 @@ async fn look(simulated: &Simulated) -> Result<(World, Observed), Trouble> {
     let ctx = simulated.ctx();
     let control: Rest = simulated.rest();
     let trouble = |error: controllers::snapshot::Error| Trouble(format!("take a snapshot: {error}"));
-    let read = snapshot(&control, ctx.switches.gates, (ctx.now)()).await.map_err(trouble)?;
+    let read = snapshot(&control, ctx.switches.gates.clone(), (ctx.now)()).await.map_err(trouble)?;
     let works = works(&control).await.map_err(trouble)?;
     let observed = Observed::of(&read.world, &works);
     Ok((read.world, observed))

@@ -76,7 +76,12 @@ impl Simulated {
             store: control_store.clone(),
             now: now.clone(),
             random: random.clone(),
-            admission: plane::admission::rules(switches.gates, random.clone(), now.clone(), outlook.clone()),
+            admission: plane::admission::rules(
+                switches.gates.clone(),
+                random.clone(),
+                now.clone(),
+                outlook.clone(),
+            ),
             root_ca: String::new(),
         };
         let control = ApiServer::new(config).await.map_err(|error| Trouble(error.to_string()))?;
@@ -85,7 +90,7 @@ impl Simulated {
         let direct = Rest::new(client(&control, "scenario"));
         plane::install_kinds(&direct).await.map_err(|error| Trouble(error.to_string()))?;
         let through = Rest::new(Client::new(faults.before(CONTROL, passage(&control)), "default"));
-        let ctx = Ctx::new(through, Members::new(Settings::default()), switches, now.clone());
+        let ctx = Ctx::new(through, Members::new(Settings::default()), switches.clone(), now.clone());
         outlook.see(ctx.view.clone());
         let mut simulated = Self {
             outlook,
@@ -182,7 +187,7 @@ impl Simulated {
         }
         self.counted = self.metrics();
         let members = Members::new(Settings::default());
-        self.ctx = Ctx::new(self.ctx.control.clone(), members, self.switches, self.now.clone());
+        self.ctx = Ctx::new(self.ctx.control.clone(), members, self.switches.clone(), self.now.clone());
         self.outlook.see(self.ctx.view.clone());
         for (name, (member, _)) in &self.members {
             self.reach(name, member);

@@ -47,6 +47,7 @@ impl Left {
         policies(&control).await;
         deployment(&control, &member).await;
         cluster_role(&control, &member).await;
+        namespace_left_out(&control).await;
         Self
     }
 
@@ -98,6 +99,12 @@ impl Left {
         let patch = json!({ "metadata": { "annotations": { "edited": "after" } } }).to_string();
         bed.control.door().request(Method::PATCH, POLICY, patch).await.0.is_success()
     }
+}
+
+/// One that Karmada was told to send nowhere.
+async fn namespace_left_out(control: &Door) {
+    let namespace = json!({ "metadata": { "name": "lab-1" } });
+    must(control, Method::POST, "/api/v1/namespaces", &namespace).await;
 }
 
 /// What an object is marked with, a line each.

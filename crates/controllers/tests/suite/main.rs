@@ -9,6 +9,7 @@ mod drift;
 mod failover;
 mod kinds;
 mod leadership;
+mod left_out;
 mod namespaces;
 mod outage;
 mod quiet;

@@ -166,7 +166,7 @@ impl Stack {
         for definition in api::crd::crds() {
             control.rest.create(&definitions, &definition).await.expect("the server answers");
         }
-        let ctx = Ctx::new(control.through.clone(), Members::new(settings), switches, clock.clone());
+        let ctx = Ctx::new(control.through.clone(), Members::new(settings), switches.clone(), clock.clone());
         let members_by_name = BTreeMap::new();
         let mut stack =
             Self { control, members: members_by_name, ctx, clock, dice, settings, switches, running: None };
@@ -216,12 +216,18 @@ impl Stack {
         }
     }
 
+    /// Stops every controller and starts new ones that are set otherwise.
+    pub async fn restart_with(&mut self, switches: Switches) {
+        self.switches = switches;
+        self.restart().await;
+    }
+
     /// Stops every controller and starts new ones that know nothing.
     pub async fn restart(&mut self) {
         self.stop().await;
         let members = Members::new(self.settings);
         self.members.iter().for_each(|(name, place)| members.insert(name, place.through.clone()));
-        self.ctx = Ctx::new(self.control.through.clone(), members, self.switches, self.clock.clone());
+        self.ctx = Ctx::new(self.control.through.clone(), members, self.switches.clone(), self.clock.clone());
         self.start();
     }
 

@@ -28,6 +28,8 @@ pub enum ClaimReason {
         /// That kind.
         owner: String,
     },
+    /// Whoever runs the control plane leaves its namespace or its kind out.
+    LeftOut,
     /// No policy matches.
     NoMatch,
     /// Static mode: un-claimed, and its user did not change it since (S4).
@@ -91,6 +93,10 @@ impl fmt::Display for ClaimWhy {
             ClaimReason::Foreign { owner } => {
                 write!(formatter, "{owner} took it over, so policies leave it alone")
             }
+            ClaimReason::LeftOut => write!(
+                formatter,
+                "the control plane is set to leave out its namespace or kind, so policies leave it alone"
+            ),
             ClaimReason::NoMatch => write!(formatter, "no policy matches it"),
             ClaimReason::Unclaimed => {
                 write!(formatter, "its policy let go of it and static policies wait until it changes (S4)")

@@ -94,30 +94,49 @@ fn the_ranking_explains_itself() {
 }
 
 #[test]
+fn what_is_left_out_is_for_no_policy() {
+    let all = policy("", "all", json!({}), json!({}));
+    for (namespaces, kinds) in [("def.*", ""), ("", "apps/v1/Deployment")] {
+        let left_out = crate::LeftOut::read(namespaces, kinds).expect("readable");
+        let gates = Gates { left_out, ..Gates::default() };
+        for owner in [None, Some(&all)] {
+            check(
+                vec![all.clone()],
+                gates.clone(),
+                owner,
+                expect![
+                    "the control plane is set to leave out its namespace or kind, so policies leave it alone"
+                ],
+            );
+        }
+    }
+}
+
+#[test]
 fn p1_p2_p4_preemption_explains_itself() {
     let owner = policy("", "owner", json!({}), json!({}));
     let contest = |taker: Policy, gates: Gates, expected: Expect| {
         check(vec![owner.clone(), taker], gates, Some(&owner), expected);
     };
     let always = |priority: i32| json!({"preemption": "Always", "priority": priority});
-    let on = Gates::default();
+    let on = Gates::default;
     contest(
         policy("", "taker", json!({"namespace": "def*"}), always(1)),
-        on,
+        on(),
         expect![
             "ClusterPropagationPolicy taker takes it from ClusterPropagationPolicy owner: priority 1 is higher than 0 (P2)"
         ],
     );
     contest(
         policy("default", "taker", json!({}), always(-9)),
-        on,
+        on(),
         expect![
             "PropagationPolicy default/taker takes it from ClusterPropagationPolicy owner: a PropagationPolicy goes before a ClusterPropagationPolicy (P2)"
         ],
     );
     contest(
         policy("", "taker", json!({}), always(1)),
-        on,
+        on(),
         expect![
             "ClusterPropagationPolicy owner claims it and still matches; ClusterPropagationPolicy taker ranks higher but only a selector with a name or a namespace takes, and none of its own means it (P4)"
         ],
@@ -129,28 +148,28 @@ fn p1_p2_p4_preemption_explains_itself() {
             json!({"name": "nginx", "labelSelector": {"matchLabels": {"app": "x"}}}),
             always(1),
         ),
-        on,
+        on(),
         expect![
             "ClusterPropagationPolicy owner claims it and still matches; ClusterPropagationPolicy taker ranks higher but only a selector with a name or a namespace takes, and none of its own means it (P4)"
         ],
     );
     contest(
         policy("", "taker", json!({"name": "nginx"}), always(0)),
-        on,
+        on(),
         expect![
             "ClusterPropagationPolicy owner claims it and still matches; ClusterPropagationPolicy taker ranks higher but its priority is not strictly higher (P2)"
         ],
     );
     contest(
         policy("", "taker", json!({"name": "nginx"}), json!({"priority": 1})),
-        on,
+        on(),
         expect![
             "ClusterPropagationPolicy owner claims it and still matches; ClusterPropagationPolicy taker ranks higher but its preemption is Never"
         ],
     );
     contest(
         policy("", "taker", json!({"name": "nginx"}), always(1)),
-        Gates { preemption: false, ..on },
+        Gates { preemption: false, ..on() },
         expect![
             "ClusterPropagationPolicy owner claims it and still matches; ClusterPropagationPolicy taker ranks higher but the feature gate PropagationPolicyPreemption is off (P1)"
         ],

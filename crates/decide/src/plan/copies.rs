@@ -98,7 +98,7 @@ fn compared<'w>(
 impl<'w> Copies<'w> {
     fn of(view: &View<'w>) -> Self {
         let mut replicas = view.binding.map(in_use).unwrap_or_default();
-        if view.template.is_some_and(is_synced) {
+        if view.template.is_some_and(|template| is_synced(template, view.world)) {
             let all = view.world.clusters.iter().map(|cluster| cluster.metadata.name.as_str());
             all.for_each(|cluster| {
                 replicas.entry(cluster).or_insert(0);
@@ -111,7 +111,8 @@ impl<'w> Copies<'w> {
 
     /// A namespace that is sent no more stays where it is.
     fn stay(&mut self, before: &Copies<'w>, is: &View<'w>) {
-        let kept = is.template.is_some_and(|template| is_namespace(template) && !works::is_synced(template));
+        let kept =
+            is.template.is_some_and(|template| is_namespace(template) && !is_synced(template, is.world));
         if kept {
             let going = going(is.world);
             let there = before.replicas.keys().filter(|cluster| !going.contains(*cluster));
@@ -122,7 +123,7 @@ impl<'w> Copies<'w> {
     fn render(&mut self, view: &View<'_>, template: Option<&Template>, answers: Answers<'_>) {
         let Some(template) = template else { return };
         let mut content = Content::new();
-        if is_synced(template) {
+        if is_synced(template, view.world) {
             content.extend(render_namespace(template, view.world));
         }
         if let Some(binding) = view.binding {
@@ -215,8 +216,8 @@ fn is_namespace(template: &Template) -> bool {
 }
 
 /// True for a namespace that every cluster gets.
-pub(super) fn is_synced(template: &Template) -> bool {
-    is_namespace(template) && works::is_synced(template)
+pub(super) fn is_synced(template: &Template, world: &World) -> bool {
+    is_namespace(template) && works::is_synced(template, &world.gates.left_out)
 }
 
 fn is_overridden(view: &View<'_>) -> bool {

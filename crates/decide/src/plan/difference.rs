@@ -187,7 +187,7 @@ impl<'w> View<'w> {
         if !evicted.is_empty() {
             return evicted.join("; ").into();
         }
-        if self.binding.is_none() && is_synced(template) {
+        if self.binding.is_none() && is_synced(template, self.world) {
             return "every namespace goes to every cluster".into();
         }
         self.world.look_at(template, self.named, answers).why().to_string().into()

@@ -11,24 +11,25 @@ use super::prune::prune;
 use super::render::{new_id, record_managed_keys, set};
 use super::{Sources, cluster_of};
 use crate::fields::remove;
+use crate::left_out::LeftOut;
 use crate::overrides::{Overridden, overrides, remembered};
 use crate::template::Template;
 
 /// True when a namespace is sent to members.
-pub fn is_synced(namespace: &Template) -> bool {
+pub fn is_synced(namespace: &Template, left_out: &LeftOut) -> bool {
     let name = namespace.key.name.as_str();
     let skip = namespace.labels.get(labels::SKIP_AUTO_PROPAGATION);
-    let kept = name == "default" || name.starts_with("kube-") || names::is_reserved_namespace(name);
+    let kept = name == "default"
+        || name.starts_with("kube-")
+        || names::is_reserved_namespace(name)
+        || left_out.has_namespace(name);
     !kept && !namespace.deleting && !skip.is_some_and(|value| value.eq_ignore_ascii_case(labels::TRUE))
 }
 
-/// The Works of a namespace, by cluster. A Work that is on its way out, belongs to a binding, or cannot be
+/// The Works of a namespace that is sent to members, by cluster. A Work that is on its way out, belongs to a binding, or cannot be
 /// rendered because an override policy fails is left alone.
 pub fn namespace_works(namespace: &Template, sources: Sources<'_>) -> BTreeMap<String, Work> {
     let mut works = BTreeMap::new();
-    if !is_synced(namespace) {
-        return works;
-    }
     let object = namespace.object();
     let staying = sources.clusters.iter().filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
     for cluster in staying {
@@ -133,10 +134,12 @@ mod tests {
 
     #[test]
     fn some_namespaces_stay_where_they_are() {
+        let left_out = LeftOut::read("lab-.*", "").expect("readable");
         let check = |name: &str, labels: Value, expected: bool| {
-            assert_eq!(is_synced(&namespace(name, labels)), expected, "{name}");
+            assert_eq!(is_synced(&namespace(name, labels), &left_out), expected, "{name}");
         };
         check("team", json!({}), true);
+        check("lab-1", json!({}), false);
         check("default", json!({}), false);
         check("kube-public", json!({}), false);
         check("karmada-es-m1", json!({}), false);
