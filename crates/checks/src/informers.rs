@@ -46,7 +46,8 @@ pub struct Account {
 struct Handled {
     copy: Copied,
     revisions: Vec<u64>,
-    /// How often they were told of an object as they already had it.
+    /// How often they were told of an object as they already had it. They may be told after further lists, so which list
+    /// it was is not known.
     repeated: BTreeMap<String, usize>,
 }
 

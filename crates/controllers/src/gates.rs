@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use decide::left_out::Unreadable;
 use decide::{Gates, LeftOut};
 
 /// Every switch of the control plane. All of them change decisions today.
@@ -93,7 +94,8 @@ fn set(switches: &mut Switches, name: &str, value: bool) -> Result<(), Error> {
 
 impl Switches {
     /// What was told by [`Switches::told`]; names that a newer control plane has and we do not know are its own.
-    pub fn heard(told: &BTreeMap<String, String>) -> Self {
+    /// Whoever writes that by hand, to plan before the controllers run, must not be misunderstood.
+    pub fn heard(told: &BTreeMap<String, String>) -> Result<Self, Unreadable> {
         let mut switches = Switches::default();
         for (name, switch) in SWITCHES {
             if let Some(value) = told.get(name).and_then(|value| value.parse().ok()) {
@@ -101,10 +103,8 @@ impl Switches {
             }
         }
         let list = |name: &str| told.get(name).map_or("", String::as_str);
-        // Written by hand it may be unreadable; whoever runs the controllers was told so by them.
-        switches.gates.left_out =
-            LeftOut::read(list(NAMESPACES_LEFT_OUT), list(KINDS_LEFT_OUT)).unwrap_or_default();
-        switches
+        switches.gates.left_out = LeftOut::read(list(NAMESPACES_LEFT_OUT), list(KINDS_LEFT_OUT))?;
+        Ok(switches)
     }
 
     /// Every gate and its value, and what is left out, for others to read.
@@ -113,6 +113,7 @@ impl Switches {
         let gates = SWITCHES.iter().map(|(name, switch)| (*name, switch(&mut switches).to_string()));
         let mut told: BTreeMap<String, String> =
             gates.map(|(name, value)| (name.to_owned(), value)).collect();
+        // Also that nothing is, because somebody else may have written that something is.
         told.extend(self.left_out().map(|(name, list)| (name.to_owned(), list.to_owned())));
         told
     }
@@ -125,14 +126,14 @@ impl Switches {
             (value != *switch(&mut defaults)).then(|| format!("{name}={value}"))
         };
         let gates = SWITCHES.iter().filter_map(differs);
-        let left_out = self.left_out().map(|(name, list)| format!("{name}={list}"));
+        let left_out = self.left_out().filter(|(_, list)| !list.is_empty());
+        let left_out = left_out.map(|(name, list)| format!("{name}={list}"));
         gates.chain(left_out).collect()
     }
 
     fn left_out(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let (namespaces, kinds) = self.gates.left_out.texts();
-        let lists = [(NAMESPACES_LEFT_OUT, namespaces), (KINDS_LEFT_OUT, kinds)];
-        lists.into_iter().filter(|(_, list)| !list.is_empty())
+        [(NAMESPACES_LEFT_OUT, namespaces), (KINDS_LEFT_OUT, kinds)].into_iter()
     }
 }
 
@@ -162,14 +163,14 @@ mod tests {
     fn what_is_told_is_what_is_heard() {
         let switches = parse("StaticPolicy=true,Failover=false").expect("known gates");
         let mut told = switches.told();
-        assert_eq!(Switches::heard(&told), switches);
+        assert_eq!(Switches::heard(&told), Ok(switches));
         told.insert("OfTomorrow".to_owned(), "true".to_owned());
         told.remove("Failover");
-        assert_eq!(Switches::heard(&told), parse("StaticPolicy=true").expect("a known gate"));
-        assert_eq!(Switches::heard(&BTreeMap::new()), Switches::default());
+        assert_eq!(Switches::heard(&told), Ok(parse("StaticPolicy=true").expect("a known gate")));
+        assert_eq!(Switches::heard(&BTreeMap::new()), Ok(Switches::default()));
         let left_out = LeftOut::read("lab-.*,velero", "v1/Secret").expect("readable");
         let switches = Switches { gates: Gates { left_out, ..Gates::default() } };
-        assert_eq!(Switches::heard(&switches.told()), switches);
+        assert_eq!(Switches::heard(&switches.told()).as_ref(), Ok(&switches));
         let changed = ["skipped-propagating-namespaces=lab-.*,velero", "skipped-propagating-apis=v1/Secret"];
         assert_eq!(switches.changed(), changed);
     }

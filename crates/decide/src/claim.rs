@@ -78,13 +78,19 @@ impl Past {
 
 /// Which policy owns the template.
 pub fn claim(template: &Template, past: Past, policies: &Policies, gates: &Gates) -> Claim {
-    if let Some(reason) = foreign(template, gates) {
+    if let Some(reason) = foreign(template) {
         return Claim::Foreign(ClaimWhy { reason, candidates: Vec::new() });
     }
     let candidates = rank::candidates(template, policies);
     let current = ClaimSeen::on(&template.labels, &template.annotations);
     let owner = current.as_ref().and_then(|mark| candidates.iter().find(|(policy, _)| mark.is_of(policy)));
+    let left_out = gates.left_out.has(&template.key);
     let decided = match owner {
+        // Whoever has it keeps it, so that nothing that runs is left alone; nobody else gets it.
+        Some((owner, _)) if left_out => keep(owner, &candidates, Some(Blocked::LeftOut)),
+        None if left_out => {
+            return Claim::None(ClaimWhy { reason: ClaimReason::LeftOut, candidates: Vec::new() });
+        }
         Some((owner, _)) if gates.static_policy && !past.changed => {
             keep(owner, &candidates, Some(Blocked::Static))
         }
@@ -106,12 +112,9 @@ pub fn claim(template: &Template, past: Past, policies: &Policies, gates: &Gates
 type Decided = (Option<Arc<Policy>>, ClaimReason);
 type Ranked<'p> = [(&'p Arc<Policy>, Candidate)];
 
-fn foreign(template: &Template, gates: &Gates) -> Option<ClaimReason> {
+fn foreign(template: &Template) -> Option<ClaimReason> {
     if template.deleting {
         return Some(ClaimReason::Deleting);
-    }
-    if gates.left_out.has(&template.key) {
-        return Some(ClaimReason::LeftOut);
     }
     let owner = template.labels.get(labels::TEMPLATE_CLAIMED_BY).filter(|owner| !owner.is_empty())?;
     Some(ClaimReason::Foreign { owner: owner.clone() })

@@ -1,5 +1,5 @@
-//! Feature gates and what else is set for the whole control plane and changes decisions. Reading it from flags belongs to
-//! the command line.
+//! Feature gates, and what else is set for the whole control plane and changes decisions. Reading it from flags
+//! belongs to the command line.
 
 use serde::{Deserialize, Serialize};
 

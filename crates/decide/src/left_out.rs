@@ -19,12 +19,11 @@ struct Lists {
     /// What they were read from.
     namespaces_text: String,
     kinds_text: String,
-    /// Patterns of whole names.
     namespaces: Vec<Regex>,
     kinds: Vec<Kinds>,
 }
 
-/// Kinds of one group.
+/// Which kinds.
 #[derive(Debug)]
 enum Kinds {
     Group(String),
@@ -50,18 +49,21 @@ pub enum Unreadable {
 }
 
 impl LeftOut {
-    /// Reads both lists: regular expressions of whole names with commas between them, and groups
-    /// (`example.io`), versions of groups (`example.io/v1`) or kinds (`example.io/v1/Chart,Release`, `v1/Secret`) with
-    /// semicolons between them.
+    /// Reads both lists: regular expressions with commas between them, each put between `^` and `$` as Karmada does,
+    /// and groups (`example.io`), versions of groups (`example.io/v1`) or kinds (`example.io/v1/Chart,Release`,
+    /// `v1/Secret`) with semicolons between them.
     pub fn read(namespaces: &str, kinds: &str) -> Result<Self, Unreadable> {
-        let read = items(namespaces, ',').map(pattern).collect::<Result<_, _>>()?;
+        let patterns = items(namespaces, ',').map(pattern).collect::<Result<_, _>>()?;
         let mut found = Vec::new();
         for item in items(kinds, ';') {
             found.extend(kinds_of(item).ok_or_else(|| Unreadable::Kinds { item: item.to_owned() })?);
         }
-        let texts = (namespaces.trim().to_owned(), kinds.trim().to_owned());
-        let (namespaces_text, kinds_text) = texts;
-        let lists = Lists { namespaces_text, kinds_text, namespaces: read, kinds: found };
+        let lists = Lists {
+            namespaces_text: namespaces.trim().to_owned(),
+            kinds_text: kinds.trim().to_owned(),
+            namespaces: patterns,
+            kinds: found,
+        };
         Ok(Self { lists: Arc::new(lists) })
     }
 
@@ -70,16 +72,15 @@ impl LeftOut {
         (&self.lists.namespaces_text, &self.lists.kinds_text)
     }
 
-    /// Whether nothing is taken out of this namespace, nor the namespace itself sent anywhere.
+    /// Whether no policy takes what is in this namespace, and the namespace does not go to members by itself. What is
+    /// in none has an empty name, which a pattern may mean as well.
     pub fn has_namespace(&self, name: &str) -> bool {
-        !name.is_empty() && self.lists.namespaces.iter().any(|pattern| pattern.is_match(name))
+        self.lists.namespaces.iter().any(|pattern| pattern.is_match(name))
     }
 
     /// Whether no policy takes this template.
     pub fn has(&self, key: &TemplateKey) -> bool {
-        let is_namespace = key.kind == "Namespace" && key.api_version == "v1";
-        let namespace = if is_namespace { &key.name } else { &key.namespace };
-        self.has_namespace(namespace) || self.lists.kinds.iter().any(|kinds| kinds.have(key))
+        self.has_namespace(&key.namespace) || self.lists.kinds.iter().any(|kinds| kinds.have(key))
     }
 }
 
@@ -109,9 +110,13 @@ fn items(text: &str, separator: char) -> impl Iterator<Item = &str> {
 }
 
 fn pattern(item: &str) -> Result<Regex, Unreadable> {
-    let unreadable =
-        |error: regex::Error| Unreadable::Pattern { item: item.to_owned(), problem: error.to_string() };
-    Regex::new(&format!("^(?:{item})$")).map_err(unreadable)
+    // Of several lines, of which some only point at the others, the last one says what is wrong.
+    let unreadable = |error: regex::Error| {
+        let problem = error.to_string();
+        let problem = problem.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        Unreadable::Pattern { item: item.to_owned(), problem }
+    };
+    Regex::new(&format!("^{item}$")).map_err(unreadable)
 }
 
 /// None if it has none of the three forms. The group of Kubernetes' own first kinds has no name, so it cannot be left
@@ -124,7 +129,7 @@ fn kinds_of(item: &str) -> Option<Vec<Kinds>> {
         }
         [version, names] if is_version(version) => (version.to_owned(), names),
         [group, version] if !group.is_empty() && is_version(version) => {
-            return Some(vec![Kinds::ApiVersion(item.to_owned())]);
+            return Some(vec![Kinds::ApiVersion(format!("{group}/{version}"))]);
         }
         [group, version, names] if !group.is_empty() && is_version(version) => {
             (format!("{group}/{version}"), names)
@@ -137,8 +142,15 @@ fn kinds_of(item: &str) -> Option<Vec<Kinds>> {
     (!kinds.is_empty()).then_some(kinds)
 }
 
+/// `v1`, `v1beta1`: groups may begin alike.
 fn is_version(text: &str) -> bool {
-    text.strip_prefix('v').is_some_and(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(rest) = text.strip_prefix('v') else { return false };
+    let (major, minor) = match rest.split_once("alpha").or_else(|| rest.split_once("beta")) {
+        Some((major, minor)) => (major, Some(minor)),
+        None => (rest, None),
+    };
+    is_number(major) && minor.is_none_or(is_number)
 }
 
 impl fmt::Display for Unreadable {
@@ -172,31 +184,32 @@ mod tests {
 
     #[test]
     fn namespaces_are_meant_by_their_whole_name() {
-        let left_out = LeftOut::read("velero, team-.*|lab,", "").expect("readable");
+        let left_out = LeftOut::read("velero, team-.*,(lab|den),", "").expect("readable");
         for (namespace, expected) in [
             ("velero", true),
             ("velero-2", false),
             ("team-a", true),
             ("my-team-a", false),
             ("lab", true),
+            ("den", true),
             ("label", false),
             ("", false),
         ] {
             assert_eq!(left_out.has(&key("v1", "Secret", namespace)), expected, "{namespace}");
         }
-        let itself = |name: &str| TemplateKey { name: name.to_owned(), ..key("v1", "Namespace", "") };
-        assert!(left_out.has(&itself("lab")) && !left_out.has(&itself("label")));
-        assert!(!LeftOut::read(".*", "").expect("readable").has(&key("v1", "Node", "")), "it is in none");
+        assert!(LeftOut::read(".*", "").expect("readable").has(&key("v1", "Node", "")), "as in Karmada");
         assert!(!LeftOut::default().has(&key("v1", "Secret", "default")));
     }
 
     #[test]
     fn kinds_are_meant_by_group_version_or_name() {
-        let text = "example.io; apps/v1beta1; apps/v1/DaemonSet,statefulset; v1/Secret,Endpoints";
+        let text =
+            "example.io; v2.example.io; apps / v1beta1; apps/v1/DaemonSet,statefulset; v1/Secret,Endpoints";
         let left_out = LeftOut::read("", text).expect("readable");
         for (api_version, kind, expected) in [
             ("example.io/v3", "Anything", true),
             ("sub.example.io/v3", "Anything", false),
+            ("v2.example.io/v1", "Anything", true),
             ("apps/v1beta1", "Deployment", true),
             ("apps/v1", "Deployment", false),
             ("apps/v1", "DaemonSet", true),
@@ -217,6 +230,6 @@ mod tests {
             assert_eq!(found, Unreadable::Kinds { item: item.to_owned() });
         }
         let found = LeftOut::read("fine,(", "").expect_err("unreadable").to_string();
-        assert!(found.starts_with("\"(\" is no regular expression"), "{found}");
+        assert_eq!(found, "\"(\" is no regular expression: unclosed group");
     }
 }

@@ -3,12 +3,24 @@
 
 use controllers::gates::Switches;
 use controllers::rest::{Collection, Error, Rest};
+use decide::left_out::Unreadable;
 use serde_json::{Value, json};
 
 /// The namespace whose purpose is to tell clients about their server; nothing in it is ever propagated.
 const PUBLIC_NAMESPACE: &str = "kube-public";
 /// The ConfigMap that names every feature gate and its value.
 const GATES: &str = "longshore-feature-gates";
+
+/// Why nobody knows which feature gates a control plane runs with.
+#[derive(Debug, thiserror::Error)]
+pub enum NoteError {
+    /// It does not answer.
+    #[error(transparent)]
+    Unanswered(#[from] Error),
+    /// What somebody wrote there makes no sense.
+    #[error("read ConfigMap {}/{}", PUBLIC_NAMESPACE, GATES)]
+    Unreadable(#[from] Unreadable),
+}
 
 /// Definitions are applied, so that a newer version of ours replaces an older one.
 pub async fn install_kinds(control: &Rest) -> Result<(), Error> {
@@ -71,10 +83,10 @@ pub async fn publish_gates(control: &Rest, switches: &Switches) -> Result<(), Er
 }
 
 /// The feature gates a control plane says it runs with; the defaults where it says nothing, as Karmada's does.
-pub async fn published_gates(control: &Rest) -> Result<Switches, Error> {
+pub async fn published_gates(control: &Rest) -> Result<Switches, NoteError> {
     let note: Option<Value> = control.get(&note_path()).await?;
     let data = note.and_then(|mut note| serde_json::from_value(note["data"].take()).ok());
-    Ok(Switches::heard(&data.unwrap_or_default()))
+    Ok(Switches::heard(&data.unwrap_or_default())?)
 }
 
 fn note_path() -> String {

@@ -8,4 +8,6 @@ pub mod review;
 pub mod roles;
 pub mod webhooks;
 
-pub use install::{are_kinds_served, ensure_namespace, install_kinds, join, publish_gates, published_gates};
+pub use install::{
+    NoteError, are_kinds_served, ensure_namespace, install_kinds, join, publish_gates, published_gates,
+};

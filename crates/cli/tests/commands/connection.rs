@@ -1,6 +1,8 @@
 //! Where commands go: by flag, by variable, by home, or to the control plane of this machine.
 
-use crate::terminal::{Terminal, run};
+use serde_json::json;
+
+use crate::terminal::{Terminal, deployment, policy, run};
 
 #[test]
 fn commands_find_the_control_plane_as_kubectl_does() {
@@ -32,6 +34,25 @@ fn commands_find_the_control_plane_as_kubectl_does() {
         a_member.stderr.contains("\nhint: is the context that of a control plane"),
         "{}",
         a_member.stderr
+    );
+}
+
+#[test]
+fn every_command_knows_what_is_left_out() {
+    let terminal = Terminal::open(1, &["--skipped-propagating-namespaces=default"]);
+    terminal.apply(&[policy("web", &["member1"]), deployment("web", 1)]);
+    let why = terminal.ok("why deploy/web");
+    assert!(why.contains("leave out its namespace or kind"), "{why}");
+    let note = "/api/v1/namespaces/kube-public/configmaps/longshore-feature-gates";
+    terminal.patch(note, &json!({ "data": { "skipped-propagating-namespaces": "(" } }));
+    let said = terminal.run("why deploy/web");
+    assert_eq!(
+        (said.code, said.stderr.as_str()),
+        (
+            Some(1),
+            "error: ask for the feature gates: read ConfigMap kube-public/longshore-feature-gates: \"(\" is no \
+             regular expression: unclosed group\n"
+        )
     );
 }
 

@@ -61,7 +61,7 @@ pub fn overridden(ctx: &Ctx, binding: &Binding, cluster: &str, work: &Work) {
         for AppliedOverride { policy_name, .. } in applied.unwrap_or_default() {
             let message = format!("Apply {kind}({scope}{policy_name}) for cluster({cluster}) succeed.");
             let about = [Regarding::template_of(binding)];
-            ctx.tell(about, OVERRIDES, Tone::Normal, "ApplyOverridePolicySucceed", &message);
+            ctx.tell(about, OVERRIDES, Tone::Routine, "ApplyOverridePolicySucceed", &message);
         }
     }
 }

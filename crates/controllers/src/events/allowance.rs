@@ -1,5 +1,5 @@
 //! How much good news may be told. Ten thousand templates that all do well are ten events each that nobody reads
-//! and that everybody pays for; what somebody does by hand is told in full. What was decided has an allowance of its
+//! and that everybody pays for; what somebody does by hand to a few is told in full. What was decided has an allowance of its
 //! own, so that a fleet that reports all day leaves room for it. Bad news is not limited here.
 
 use std::sync::{Arc, Mutex};

@@ -1,13 +1,14 @@
-//! What whoever runs the control plane leaves out: no policy takes it, and what went out before stays as it is.
+//! What whoever runs the control plane leaves out: no policy takes it, and what went out before goes on.
 
 use controllers::gates::Switches;
 use controllers::members::Settings;
 use decide::{Gates, LeftOut};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::stack::{Stack, config_map, namespace};
 
 const ALL: [&str; 1] = ["member1"];
+const POLICY: &str = "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies/all";
 const NAMESPACE: &str = "/api/v1/namespaces/lab-1";
 const LEFT_OUT: &str = "/api/v1/namespaces/lab-1/configmaps/conf";
 const TAKEN: &str = "/api/v1/namespaces/shop/configmaps/conf";
@@ -26,7 +27,7 @@ async fn fill(stack: &Stack) {
             "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterPropagationPolicy",
             "metadata": { "name": "all" },
             "spec": {
-                "resourceSelectors": [kind("ConfigMap"), kind("Secret"), kind("Namespace")],
+                "resourceSelectors": [kind("ConfigMap"), kind("Secret")],
                 "placement": { "clusterAffinity": { "clusterNames": ALL } },
             },
         }))
@@ -50,7 +51,7 @@ async fn no_policy_takes_what_is_left_out() {
     fill(&stack).await;
     for path in [NAMESPACE, LEFT_OUT, SECRET] {
         assert_eq!(stack.member("member1").get(path).await, None, "{path}");
-        assert_eq!(stack.get(path).await["metadata"]["labels"].get("karmada.io/managed"), None, "{path}");
+        assert!(!is_claimed(&stack, path).await, "{path}");
     }
     stack.restart_with(Switches::default()).await;
     for path in [NAMESPACE, LEFT_OUT, SECRET] {
@@ -60,7 +61,7 @@ async fn no_policy_takes_what_is_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_went_out_before_it_was_left_out_stays_and_follows_no_policy() {
+async fn what_went_out_before_it_was_left_out_goes_on() {
     let mut stack = Stack::new(&ALL).await;
     fill(&stack).await;
     stack.until_in(LEFT_OUT, &ALL).await;
@@ -69,15 +70,22 @@ async fn what_went_out_before_it_was_left_out_stays_and_follows_no_policy() {
     stack.restart_with(leaving_out()).await;
     stack.settle().await;
     assert_eq!(stack.revisions().await, revisions, "nothing is written anywhere");
-    stack.delete("/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies/all").await;
+    stack.merge(LEFT_OUT, json!({ "data": { "of": "tomorrow" } })).await;
+    let changed = |object: &serde_json::Value| object["data"]["of"] == "tomorrow";
+    stack.member("member1").until("changed", LEFT_OUT, changed).await;
+    // Nobody gets it after its policy, and what runs stays.
+    assert!(is_claimed(&stack, LEFT_OUT).await);
+    stack.delete(POLICY).await;
+    stack.control.until_gone(POLICY).await;
     stack.settle().await;
-    let claim = |object: &Value| {
-        let claim = &object["metadata"]["labels"]["clusterpropagationpolicy.karmada.io/permanent-id"];
-        claim.as_str().is_some_and(|id| !id.is_empty())
-    };
-    assert!(claim(&stack.get(LEFT_OUT).await) && !claim(&stack.get(TAKEN).await));
+    assert!(!is_claimed(&stack, LEFT_OUT).await);
     stack.until_in(LEFT_OUT, &ALL).await;
     stack.delete(LEFT_OUT).await;
     stack.member("member1").until_gone(LEFT_OUT).await;
     stack.stop().await;
+}
+
+async fn is_claimed(stack: &Stack, path: &str) -> bool {
+    let labels = stack.get(path).await["metadata"]["labels"].clone();
+    labels["clusterpropagationpolicy.karmada.io/permanent-id"].as_str().is_some_and(|id| !id.is_empty())
 }

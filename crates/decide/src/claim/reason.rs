@@ -78,6 +78,8 @@ pub enum Blocked {
     GateOff,
     /// Static mode preempts nothing and re-chooses only at a user change (S2, S5).
     Static,
+    /// Whoever runs the control plane leaves the template's namespace or kind out.
+    LeftOut,
     /// Its priority is not strictly higher (P2).
     Priority,
     /// A ClusterPropagationPolicy never takes from a PropagationPolicy (P2).
@@ -95,7 +97,7 @@ impl fmt::Display for ClaimWhy {
             }
             ClaimReason::LeftOut => write!(
                 formatter,
-                "the control plane is set to leave out its namespace or kind, so policies leave it alone"
+                "the control plane is set to leave out its namespace or kind, so no policy takes it"
             ),
             ClaimReason::NoMatch => write!(formatter, "no policy matches it"),
             ClaimReason::Unclaimed => {
@@ -162,6 +164,7 @@ impl fmt::Display for Blocked {
             Blocked::Never => "its preemption is Never",
             Blocked::GateOff => "the feature gate PropagationPolicyPreemption is off (P1)",
             Blocked::Static => "static policies choose anew only when the template changes (S2)",
+            Blocked::LeftOut => "the control plane is set to leave out its namespace or kind",
             Blocked::Priority => "its priority is not strictly higher (P2)",
             Blocked::Scope => "a ClusterPropagationPolicy never takes from a PropagationPolicy (P2)",
             Blocked::Unbounded => {

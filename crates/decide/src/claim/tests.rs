@@ -99,16 +99,22 @@ fn what_is_left_out_is_for_no_policy() {
     for (namespaces, kinds) in [("def.*", ""), ("", "apps/v1/Deployment")] {
         let left_out = crate::LeftOut::read(namespaces, kinds).expect("readable");
         let gates = Gates { left_out, ..Gates::default() };
-        for owner in [None, Some(&all)] {
-            check(
-                vec![all.clone()],
-                gates.clone(),
-                owner,
-                expect![
-                    "the control plane is set to leave out its namespace or kind, so policies leave it alone"
-                ],
-            );
-        }
+        check(
+            vec![all.clone()],
+            gates.clone(),
+            None,
+            expect!["the control plane is set to leave out its namespace or kind, so no policy takes it"],
+        );
+        let taker =
+            policy("", "taker", json!({"name": "nginx"}), json!({"preemption": "Always", "priority": 1}));
+        check(
+            vec![all.clone(), taker],
+            gates,
+            Some(&all),
+            expect![
+                "ClusterPropagationPolicy all claims it and still matches; ClusterPropagationPolicy taker ranks higher but the control plane is set to leave out its namespace or kind"
+            ],
+        );
     }
 }
 

@@ -12,6 +12,7 @@ use super::holds::{Hold, Holder, holds};
 use super::{Bystander, Mismatch, ahead, anew, bystander};
 use crate::activation::{Activation, HoldWhy};
 use crate::binding::Refusal as Collision;
+use crate::claim::ClaimReason;
 use crate::placement::Refusal;
 use crate::policy::PolicyKey;
 use crate::propagation::Propagation;
@@ -26,6 +27,8 @@ pub enum Step {
     Join,
     /// Policies leave the template alone.
     LetPoliciesAct,
+    /// Take its namespace or kind off the lists of what is left out.
+    StopLeavingOut,
     /// Nobody selects the template.
     CreatePolicy,
     /// A policy nearly matches.
@@ -166,6 +169,9 @@ fn without_owner(world: &World, template: &Template, decided: &Propagation) -> S
     if matches!(decided.activation, Activation::Hold(HoldWhy::Foreign)) {
         return Step::LetPoliciesAct;
     }
+    if decided.claim.why().reason == ClaimReason::LeftOut {
+        return Step::StopLeavingOut;
+    }
     let near = world.policies.iter().filter_map(|policy| bystander(policy, template));
     match near.max_by_key(|bystander| bystander.because) {
         Some(Bystander { policy, because }) => Step::Select { policy, because },
@@ -208,6 +214,11 @@ impl fmt::Display for Step {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Join => write!(formatter, "join the cluster: no Cluster has that name"),
+            Step::StopLeavingOut => write!(
+                formatter,
+                "take its namespace off --skipped-propagating-namespaces of the control plane, or its kind off \
+                 --skipped-propagating-apis"
+            ),
             Step::LetPoliciesAct => write!(formatter, "give it back to policies, which leave it alone now"),
             Step::CreatePolicy => write!(formatter, "create a policy that selects it"),
             Step::Select { policy, because } => {

@@ -80,7 +80,12 @@ fn blocked(world: &World, template: &Template, claim: &Claim, better: &PolicyKey
     let Gates { static_policy, .. } = world.gates;
     let pair = world.policies.get(better).zip(claim.policy());
     let refused = pair.and_then(|(policy, owner)| may_take(policy, owner, template, &world.gates).err());
-    Lost::Blocked { why: if static_policy { Blocked::Static } else { refused.unwrap_or(Blocked::Never) } }
+    let why = match (world.gates.left_out.has(&template.key), static_policy) {
+        (true, _) => Blocked::LeftOut,
+        (false, true) => Blocked::Static,
+        (false, false) => refused.unwrap_or(Blocked::Never),
+    };
+    Lost::Blocked { why }
 }
 
 impl fmt::Display for Lost {

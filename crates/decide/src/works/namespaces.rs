@@ -26,8 +26,8 @@ pub fn is_synced(namespace: &Template, left_out: &LeftOut) -> bool {
     !kept && !namespace.deleting && !skip.is_some_and(|value| value.eq_ignore_ascii_case(labels::TRUE))
 }
 
-/// The Works of a namespace that is sent to members, by cluster. A Work that is on its way out, belongs to a binding, or cannot be
-/// rendered because an override policy fails is left alone.
+/// The Works of a namespace that is sent to members, by cluster. A Work that is on its way out, belongs to a binding,
+/// or cannot be rendered because an override policy fails is left alone.
 pub fn namespace_works(namespace: &Template, sources: Sources<'_>) -> BTreeMap<String, Work> {
     let mut works = BTreeMap::new();
     let object = namespace.object();
