@@ -86,9 +86,8 @@ impl LeftOut {
 
 impl Kinds {
     fn have(&self, key: &TemplateKey) -> bool {
-        let group = key.api_version.split_once('/').map_or("", |(group, _)| group);
         match self {
-            Self::Group(name) => name == group,
+            Self::Group(name) => name == key.group(),
             Self::ApiVersion(wanted) => *wanted == key.api_version,
             Self::Kind { api_version, kind } => {
                 *api_version == key.api_version && kind.eq_ignore_ascii_case(&key.kind)
