@@ -6,6 +6,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod told;
+mod usage;
 mod version;
 
 use std::collections::BTreeMap;
@@ -15,8 +16,9 @@ use tokio::sync::watch;
 
 use self::table::{Garbage, Table};
 pub(crate) use self::told::Told;
+use self::usage::UsageIndex;
 pub(crate) use self::version::Version;
-use crate::{Entry, Event, Page, Range, ReadError, Revision, Stats};
+use crate::{Entry, Event, EventKind, Page, Range, ReadError, Revision, Stats, Usage};
 
 /// Entries read for each time the lock is taken: a few hundred microseconds.
 const SLICE: usize = 4096;
@@ -37,6 +39,7 @@ struct State {
     compacted: Revision,
     closed: bool,
     tables: BTreeMap<Arc<str>, Table>,
+    usage: UsageIndex,
 }
 
 /// A write that took effect, with the table it belongs to.
@@ -169,7 +172,9 @@ impl Index {
 
     /// Takes over an entry of a snapshot.
     pub(crate) fn restore(&self, record: Record) {
-        self.write().table(&record.table).restore(&record.event);
+        let mut state = self.write();
+        state.table(&record.table).restore(&record.event);
+        state.usage.count(&record.event.key, Some(record.event.size()), None);
     }
 
     /// Starts at the revision of a snapshot, whose history is gone.
@@ -279,6 +284,18 @@ impl Index {
         self.read().tables.keys().cloned().collect()
     }
 
+    pub(crate) fn usage(&self, part: &str) -> Usage {
+        self.read().usage.of(part)
+    }
+
+    pub(crate) fn total_usage(&self) -> Usage {
+        self.read().usage.total()
+    }
+
+    pub(crate) fn largest_usages(&self, count: usize) -> Vec<(Box<str>, Usage)> {
+        self.read().usage.largest(count)
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         let state = self.read();
         let mut stats = Stats { revision: state.revision, compacted: state.compacted, ..Stats::default() };
@@ -310,7 +327,9 @@ impl State {
 
     fn apply(&mut self, record: &Record) {
         self.revision = record.event.revision;
-        self.table(&record.table).apply(record.event.clone());
+        let replaced = self.table(&record.table).apply(record.event.clone());
+        let added = (record.event.kind == EventKind::Put).then(|| record.event.size());
+        self.usage.count(&record.event.key, added, replaced);
     }
 
     fn find(&self, table: &str, range: &Range<'_>) -> Result<Found, ReadError> {

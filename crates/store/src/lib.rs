@@ -19,7 +19,7 @@ mod write;
 mod writer;
 
 pub use error::{OpenError, ReadError, StorageError, WatchError, WriteError};
-pub use read::{Batch, Entry, Event, EventKind, Page, Range, Stats};
+pub use read::{Batch, Entry, Event, EventKind, Page, Range, Stats, Usage};
 pub use scan::Scan;
 pub use seal::Seal;
 pub use store::{Options, Store};

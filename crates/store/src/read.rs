@@ -62,6 +62,15 @@ impl Event {
     }
 }
 
+/// How much is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// How many keys there are.
+    pub keys: u64,
+    /// How many bytes they and their values have.
+    pub bytes: u64,
+}
+
 /// Which keys of a table to read, and when.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Range<'a> {

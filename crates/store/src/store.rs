@@ -9,7 +9,7 @@ use crate::disk::{self, Counters, RealFiles};
 use crate::index::Index;
 use crate::writer::Writer;
 use crate::{
-    Entry, OpenError, Page, Range, ReadError, Revision, Scan, Seal, Stats, StorageError, Watch, Write,
+    Entry, OpenError, Page, Range, ReadError, Revision, Scan, Seal, Stats, StorageError, Usage, Watch, Write,
     WriteError,
 };
 
@@ -162,6 +162,21 @@ impl Store {
     /// The oldest revision that can be read and after which a watch can start.
     pub fn compacted(&self) -> Revision {
         self.inner.index.compacted()
+    }
+
+    /// How much there is in all tables under keys whose first part, up to a slash, is this one.
+    pub fn usage(&self, part: &str) -> Usage {
+        self.inner.index.usage(part)
+    }
+
+    /// How much there is in all tables.
+    pub fn total_usage(&self) -> Usage {
+        self.inner.index.total_usage()
+    }
+
+    /// The first parts of keys under which there are the most bytes, the largest first.
+    pub fn largest_usages(&self, count: usize) -> Vec<(Box<str>, Usage)> {
+        self.inner.index.largest_usages(count)
     }
 
     /// How large the store is and what it has done.

@@ -84,8 +84,8 @@ impl Table {
         self.live.insert(self.packer.settle(entry));
     }
 
-    /// Adds the next event of this table.
-    pub(super) fn apply(&mut self, event: Arc<Event>) {
+    /// Adds the next event of this table; answers with the size of the entry that it replaces or takes away.
+    pub(super) fn apply(&mut self, event: Arc<Event>) -> Option<u64> {
         let replaced = match event.kind {
             EventKind::Put => {
                 self.live_bytes += event.size();
@@ -93,6 +93,7 @@ impl Table {
             }
             EventKind::Delete => self.live.remove(&event.key),
         };
+        let replaced_bytes = replaced.as_ref().map(Version::size);
         if let Some(replaced) = replaced {
             self.live_bytes -= replaced.size();
             let versions = self.past.entry(event.key.clone()).or_default();
@@ -103,6 +104,7 @@ impl Table {
         }
         self.history_bytes += event.size();
         self.history.push_back(Told::Whole(event));
+        replaced_bytes
     }
 
     /// What wakes the table's watchers, if it has any.
