@@ -195,6 +195,11 @@ impl ApiError {
         Self { details: json!({ "causes": [{ "message": cause.to_string() }] }), ..error }
     }
 
+    /// 507: there is no room for more objects.
+    pub fn insufficient_storage(message: impl Into<String>) -> Self {
+        Self::new(507, "InsufficientStorage", message)
+    }
+
     /// 503: not now, perhaps not here.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(503, "ServiceUnavailable", message)

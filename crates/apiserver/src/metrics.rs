@@ -42,6 +42,7 @@ impl Engine {
         let mut text = self.metrics.besides.get().map(|source| source()).unwrap_or_default();
         let requests = self.metrics.requests.lock().expect("no one panics while holding it").clone();
         print(&mut text, &requests, &self.store.stats());
+        self.print_storage_metrics(&mut text);
         let mut response = Response::new(Body::full(text));
         let media_type = http::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
         response.headers_mut().insert(http::header::CONTENT_TYPE, media_type);

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::audit::Audit;
 use crate::auth::{KeyError, StaticTokens, TokenKeys};
 use crate::limits::Limits;
+use crate::storage_limits::StorageLimits;
 
 /// Whom a server believes, beside those who are trusted in its process and those who show a certificate.
 pub struct Security {
@@ -21,12 +22,15 @@ pub struct Security {
     pub audit: Option<Arc<Audit>>,
     /// How much one client may ask at a time.
     pub limits: Limits,
+    /// How much may be stored.
+    pub storage: StorageLimits,
 }
 
 impl Security {
     /// No tokens but those that the server makes itself, for as long as it runs, and no roles.
     pub fn bare() -> Result<Self, KeyError> {
         let (tokens, keys) = (StaticTokens::default(), TokenKeys::ephemeral()?);
-        Ok(Self { tokens, keys, roles: None, audit: None, limits: Limits::default() })
+        let (limits, storage) = (Limits::default(), StorageLimits::default());
+        Ok(Self { tokens, keys, roles: None, audit: None, limits, storage })
     }
 }

@@ -1,21 +1,21 @@
 //! The server on the network: TLS always, HTTP/1.1 and HTTP/2, and an identity only for those whose
 //! client certificate proves it.
 
-use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::audit::Peer;
 use crate::auth::Proof;
@@ -23,21 +23,20 @@ use crate::limits::Payer;
 use crate::server::ApiServer;
 
 mod certificates;
+mod connections;
 mod stall;
 use certificates::AskForCertificate;
+pub(crate) use connections::ConnectionHandle;
+pub use connections::ConnectionLimits;
+use connections::{ConnectionPermit, Connections};
 use stall::Impatient;
 
-/// How long a client may take to shake hands.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a client of HTTP/1.1 may take until the head of its next request is there, as long as kube-apiserver lets a
-/// connection rest: one that rests between requests cannot be told from one that is slow.
-const REST: Duration = Duration::from_secs(90);
-/// How long requests under way may take when the server shuts down.
+/// How long requests under way may take when the server shuts down, or when their connection has to end.
 const DRAIN: Duration = Duration::from_secs(5);
+/// How long the listener waits for file descriptors that it has made free.
+const DESCRIPTORS_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// How long a client may leave what is sent to it unread.
 const UNREAD: Duration = Duration::from_secs(60);
-/// More connections wait until others end.
-const CONNECTIONS_MAX: usize = 10_000;
 /// Go clients run every watch over one connection.
 const STREAMS_MAX: u32 = 2_000;
 
@@ -66,8 +65,7 @@ pub struct Credentials {
 pub struct Frontend {
     acceptor: TlsAcceptor,
     verifier: Arc<dyn ClientCertVerifier>,
-    patience: Duration,
-    rest: Duration,
+    limits: ConnectionLimits,
 }
 
 impl Frontend {
@@ -83,47 +81,50 @@ impl Frontend {
             .with_client_cert_verifier(Arc::new(AskForCertificate::new(&provider)))
             .with_single_cert(credentials.chain, credentials.key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), verifier, patience: PATIENCE, rest: REST })
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        Ok(Self { acceptor, verifier, limits: ConnectionLimits::default() })
     }
 
-    /// The same, with another idea of how long a client may take to shake hands, and until the head of its next request
-    /// is there.
-    pub fn patience(self, patience: Duration, rest: Duration) -> Self {
-        Self { patience, rest, ..self }
+    /// The same, with other limits for connections.
+    pub fn with_limits(self, limits: ConnectionLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Serves until `stop` resolves, then lets requests under way finish.
     pub async fn serve(self, listener: TcpListener, server: ApiServer, stop: impl Future<Output = ()>) {
+        let connections = Connections::new(self.limits);
         let front = Arc::new(self);
-        let graceful = Arc::new(GracefulShutdown::new());
-        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let (tasks, draining) = (TaskTracker::new(), CancellationToken::new());
         tokio::pin!(stop);
         loop {
             tokio::select! {
                 biased;
                 () = &mut stop => break,
-                accepted = accept(&listener, &room) => match accepted {
-                    Ok((stream, peer, place)) => {
-                        let (front, server, graceful) = (front.clone(), server.clone(), graceful.clone());
-                        tokio::spawn(async move {
-                            let _place = place;
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => {
+                        // Only administrators are connected: there is nothing to close for another.
+                        let Some(permit) = connections.admit(peer.ip()) else { continue };
+                        let (front, server, draining) = (front.clone(), server.clone(), draining.clone());
+                        tasks.spawn(async move {
                             let payer = server.payer();
-                            let connection = front.connection(stream, Peer(peer.ip()), server, &graceful, &payer);
+                            let connection =
+                                front.connection(stream, Peer(peer.ip()), server, &payer, &permit, &draining);
                             payer.pays_for(connection).await;
                         });
                     }
                     Err(error) => {
-                        // Too many open files, most likely: give connections time to end.
+                        // Too many open files, most likely.
                         tracing::warn!(%error, "accept a connection");
-                        tokio::time::sleep(Duration::from_millis(100)).await;
+                        connections.free_descriptors();
+                        tokio::time::sleep(DESCRIPTORS_RETRY_INTERVAL).await;
                     }
                 },
             }
         }
         server.shut_down();
-        if let Ok(graceful) = Arc::try_unwrap(graceful).map_err(drop) {
-            let _ = tokio::time::timeout(DRAIN, graceful.shutdown()).await;
-        }
+        draining.cancel();
+        tasks.close();
+        let _ = tokio::time::timeout(DRAIN, tasks.wait()).await;
     }
 
     async fn connection(
@@ -131,28 +132,58 @@ impl Frontend {
         stream: TcpStream,
         peer: Peer,
         server: ApiServer,
-        graceful: &GracefulShutdown,
         payer: &Payer,
+        permit: &ConnectionPermit,
+        draining: &CancellationToken,
     ) {
         // Failing to set it costs latency only.
         let _ = stream.set_nodelay(true);
-        let handshake = tokio::time::timeout(self.patience, self.acceptor.accept(stream));
-        let Ok(Ok(stream)) = handshake.await else { return };
+        let handshake = tokio::time::timeout(self.limits.handshake, self.acceptor.accept(stream));
+        let shaken = tokio::select! {
+            biased;
+            () = permit.closed() => return,
+            shaken = handshake => shaken,
+        };
+        let Ok(Ok(stream)) = shaken else { return };
         let proof = stream.get_ref().1.peer_certificates().map(|chain| self.proof(chain));
-        let asking = payer.clone();
+        if let Some(Proof::Certificate { identity, .. }) = &proof {
+            // One who is refused here is told with the first request.
+            let _ = permit.handle().authenticated(identity);
+        }
+        let (asking, handle) = (payer.clone(), permit.handle().clone());
         let service = tower::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(peer);
             request.extensions_mut().insert(asking.clone());
+            request.extensions_mut().insert(handle.clone());
             if let Some(proof) = &proof {
                 request.extensions_mut().insert(proof.clone());
             }
-            let mut server = server.clone();
-            tower::Service::call(&mut server, request)
+            let (mut server, guard) = (server.clone(), handle.begin_request());
+            async move {
+                let response = tower::Service::call(&mut server, request).await?;
+                Ok::<_, std::convert::Infallible>(response.map(|body| body.holding(guard)))
+            }
         });
-        let builder = connection_builder(self.rest, payer.clone());
+        let builder = connection_builder(self.limits.idle, payer.clone());
         let stream = TokioIo::new(Impatient::new(stream, UNREAD));
         let connection = builder.serve_connection_with_upgrades(stream, TowerToHyperService::new(service));
-        if let Err(error) = graceful.watch(connection.into_owned()).await {
+        let mut connection = pin!(connection.into_owned());
+        let ended = tokio::select! {
+            biased;
+            () = permit.closed() => return,
+            ended = connection.as_mut() => Some(ended),
+            () = draining.cancelled() => None,
+            () = permit.expired() => None,
+        };
+        let ended = match ended {
+            Some(ended) => ended,
+            None => {
+                connection.as_mut().graceful_shutdown();
+                let Ok(ended) = tokio::time::timeout(DRAIN, connection).await else { return };
+                ended
+            }
+        };
+        if let Err(error) = ended {
             tracing::debug!(%error, "connection ended");
         }
     }
@@ -170,16 +201,6 @@ impl Frontend {
     }
 }
 
-/// The next connection, as soon as there is room for one.
-async fn accept(
-    listener: &TcpListener,
-    room: &Arc<Semaphore>,
-) -> std::io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let place = room.clone().acquire_owned().await.map_err(std::io::Error::other)?;
-    let (stream, peer) = listener.accept().await?;
-    Ok((stream, peer, place))
-}
-
 /// Runs the requests of an HTTP/2 connection side by side, each paid for as the connection is.
 #[derive(Clone)]
 struct Streams(Payer);
@@ -193,9 +214,9 @@ where
     }
 }
 
-fn connection_builder(rest: Duration, payer: Payer) -> Builder<Streams> {
+fn connection_builder(idle: Duration, payer: Payer) -> Builder<Streams> {
     let mut builder = Builder::new(Streams(payer));
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(rest);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(idle);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -26,6 +26,7 @@ use crate::error::ApiError;
 use crate::limits::{Payer, Place};
 use crate::request::{Query, Target};
 use crate::security::Security;
+use crate::serve::ConnectionHandle;
 use crate::verbs::{self, Call, Sent};
 
 /// What kube-apiserver says when it gives up.
@@ -131,7 +132,11 @@ impl ApiServer {
         if let Some(payer) = parts.extensions.get::<Payer>() {
             payer.becomes(authenticated.as_ref().ok());
         }
-        let identity = match authenticated {
+        let let_in = authenticated.and_then(|identity| {
+            let connection = parts.extensions.get::<ConnectionHandle>();
+            connection.map_or(Ok(()), |connection| connection.authenticated(&identity)).map(|()| identity)
+        });
+        let identity = match let_in {
             Ok(identity) => identity,
             Err(error) => return verbs::error_response(&error),
         };

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use apiserver::Frontend;
 use apiserver::auth::Identity;
+use apiserver::{ConnectionLimits, Frontend};
 use member::{Member, NodeSpec, Options, Stages};
 use serde_json::{Value, json};
 use store::Store;
@@ -46,6 +46,8 @@ pub struct Setting<'a> {
     pub sealing: &'a Sealing,
     /// Told when everything ends.
     pub stop: CancellationToken,
+    /// How many connections each of them takes.
+    pub connections: ConnectionLimits,
 }
 
 impl Local {
@@ -73,7 +75,7 @@ impl Local {
         let member = Member::start(options).await.with_context(|| format!("start {name}"))?;
         let listener = listen(setting.kubeconfig, &name).await?;
         let address = listener.local_addr().context("read the port")?;
-        let frontend = Frontend::new(setting.certificates.credentials()?)?;
+        let frontend = Frontend::new(setting.certificates.credentials()?)?.with_limits(setting.connections);
         let (server, stop) = (member.server().clone(), setting.stop.clone());
         let served = tokio::spawn(async move { frontend.serve(listener, server, stop.cancelled()).await });
         Ok(Self { name, address, number, member, store, served })

@@ -17,6 +17,7 @@ mod greeting;
 mod join;
 mod kinds;
 mod kubeconfig;
+mod limits;
 mod locals;
 mod members;
 mod output;

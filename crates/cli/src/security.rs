@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use apiserver::audit::{Audit, AuditFile, AuditPolicy, Rotation};
 use apiserver::auth::{StaticTokens, TokenKeys};
-use apiserver::{Limits, Security};
+use apiserver::{Limits, Security, StorageLimits};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustls::pki_types::PrivatePkcs8KeyDer;
@@ -43,14 +43,14 @@ pub struct SecurityFlags {
 
 impl SecurityFlags {
     /// What the API server is told. Keys that it signs tokens with are kept in the directory, if there is one.
-    pub fn security(&self, directory: Option<&Path>) -> Result<Security> {
+    pub fn security(&self, directory: Option<&Path>, storage: StorageLimits) -> Result<Security> {
         let tokens = self.token_auth_file.as_deref().map(read_tokens).transpose()?.unwrap_or_default();
         let keys = match directory {
             None => TokenKeys::ephemeral().context("make the key of service account tokens")?,
             Some(directory) => kept_keys(&directory.join("sa.key"))?,
         };
         let (roles, audit) = (Some(plane::roles::roles()), self.audit()?);
-        Ok(Security { tokens, keys, roles, audit, limits: Limits::default() })
+        Ok(Security { tokens, keys, roles, audit, limits: Limits::default(), storage })
     }
 
     fn audit(&self) -> Result<Option<Arc<Audit>>> {

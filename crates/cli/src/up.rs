@@ -59,6 +59,8 @@ pub struct Arguments {
     max_deleted: Option<usize>,
     #[command(flatten)]
     security: crate::security::SecurityFlags,
+    #[command(flatten)]
+    limits: crate::limits::LimitFlags,
 }
 
 /// Runs the control plane until it is told to stop.
@@ -78,19 +80,21 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let switches = arguments.switches.switches()?;
     let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
     let outlook = Outlook::new(budget);
-    let security = arguments.security.security((!arguments.ephemeral).then_some(&data_dir))?;
+    let kept_in = (!arguments.ephemeral).then_some(data_dir.as_path());
+    let security = arguments.security.security(kept_in, arguments.limits.storage())?;
     let server = start_server(store.clone(), &certificates, &switches, outlook.clone(), security).await?;
     let history = Duration::from_secs(arguments.history_seconds.into());
     let chores = server.start_housekeeping_with_history(history, HISTORY_BYTES_MAX);
-    let frontend = Frontend::new(certificates.credentials()?)?;
+    let frontend = Frontend::new(certificates.credentials()?)?.with_limits(arguments.limits.connections());
     let stop = CancellationToken::new();
     let file = data_dir.join("kubeconfig");
     let setting = Setting {
-        data_dir: (!arguments.ephemeral).then_some(data_dir.as_path()),
+        data_dir: kept_in,
         kubeconfig: &file,
         certificates: &certificates,
         sealing: &sealing,
         stop: stop.clone(),
+        connections: crate::limits::member_connections(arguments.members.into()),
     };
     let locals = start_locals(arguments.members, &setting).await?;
     let controllers = control::run(&server, &locals, switches, &outlook).await?;

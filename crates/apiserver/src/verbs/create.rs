@@ -51,6 +51,7 @@ impl Engine {
         let key = call.resource.key(call.namespace.as_deref(), name);
         let exists = || ApiError::already_exists(call.resource.subject(name));
         let payload = stored::payload(object);
+        self.check_storage(call, name, None, payload.bytes.len() + key.len())?;
         if options.dry_run {
             return match self.store.get(&call.resource.table, &key) {
                 Some(_) => Err(exists()),

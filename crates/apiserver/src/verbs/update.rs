@@ -72,6 +72,13 @@ impl Engine {
         object: &Value,
     ) -> Result<Bytes, ApiError> {
         let payload = stored::payload(object);
+        let is_ending = object["metadata"]["deletionTimestamp"].is_string();
+        if !is_ending {
+            // Stored values have their revision in them, payloads do not.
+            let revision_digits = entry.revision.max(1).ilog10() as usize + 1;
+            let old_bytes = entry.value.len() - revision_digits;
+            self.check_storage(call, call.name(), Some(old_bytes), payload.bytes.len())?;
+        }
         if options.dry_run {
             return Ok(Bytes::from(object.to_string()));
         }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use apiserver::auth::StaticTokens;
-use apiserver::{Credentials, Frontend, Limits, Security};
+use apiserver::{ConnectionLimits, Credentials, Frontend, Limits, Security};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
@@ -37,6 +37,17 @@ impl Listening {
 
     /// A server with these tokens whose clients may let a connection rest for so long.
     pub async fn with(limits: Limits, tokens: &str, rest: Duration) -> Self {
+        let connections = ConnectionLimits {
+            handshake: SHORT,
+            unauthenticated: SHORT * 4,
+            idle: rest,
+            ..ConnectionLimits::default()
+        };
+        Self::limited(limits, tokens, connections).await
+    }
+
+    /// A server with these tokens and limits.
+    pub async fn limited(limits: Limits, tokens: &str, connections: ConnectionLimits) -> Self {
         let authority = Authority::new("ours");
         let shown = authority.server();
         let credentials = Credentials {
@@ -45,7 +56,7 @@ impl Listening {
             client_ca: authority.certificate.der().clone(),
         };
         let frontend = Frontend::new(credentials).expect("credentials that fit");
-        let frontend = frontend.patience(SHORT, rest);
+        let frontend = frontend.with_limits(connections);
         let tokens = StaticTokens::parse(tokens).expect("tokens");
         let security =
             Security { tokens, roles: Some(Vec::new()), limits, ..Security::bare().expect("keys") };
@@ -59,7 +70,7 @@ impl Listening {
         Self { authority, address, server, _stop: stop }
     }
 
-    async fn get(&self, path: &str, shown: Option<&tls::Shown>, token: &str) -> u16 {
+    pub async fn get(&self, path: &str, shown: Option<&tls::Shown>, token: &str) -> u16 {
         let mut request = Request::get(path).header("host", "localhost");
         if !token.is_empty() {
             request = request.header("authorization", format!("Bearer {token}"));

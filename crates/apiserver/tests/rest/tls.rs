@@ -95,18 +95,24 @@ pub async fn connect(
     trusted: &Authority,
     shown: Option<&Shown>,
 ) -> TlsStream<TcpStream> {
-    shake_hands(address, config(trusted, shown).into()).await
+    let stream = TcpStream::connect(address).await.expect("the server listens");
+    shake_hands(stream, config(trusted, shown).into()).await
 }
 
 /// Shakes hands with a server to speak HTTP/2.
 pub async fn connect_http2(address: SocketAddr, trusted: &Authority) -> TlsStream<TcpStream> {
-    let mut config = config(trusted, None);
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    shake_hands(address, config.into()).await
+    let stream = TcpStream::connect(address).await.expect("the server listens");
+    over_http2(stream, trusted).await
 }
 
-async fn shake_hands(address: SocketAddr, config: Arc<ClientConfig>) -> TlsStream<TcpStream> {
-    let stream = TcpStream::connect(address).await.expect("the server listens");
+/// Shakes hands over a connection to speak HTTP/2.
+pub async fn over_http2(stream: TcpStream, trusted: &Authority) -> TlsStream<TcpStream> {
+    let mut config = config(trusted, None);
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    shake_hands(stream, config.into()).await
+}
+
+async fn shake_hands(stream: TcpStream, config: Arc<ClientConfig>) -> TlsStream<TcpStream> {
     stream.set_nodelay(true).expect("small things are sent at once, as clients do");
     let name = ServerName::try_from("127.0.0.1").expect("a name");
     tokio_rustls::TlsConnector::from(config).connect(name, stream).await.expect("a handshake")
