@@ -16,17 +16,26 @@ use crate::request::Target;
 
 mod file;
 mod policy;
+mod refusals;
 
 pub use file::{AuditFile, Rotation};
 pub use policy::{AuditPolicy, PolicyError};
 
 use policy::{Level, Stage};
+use refusals::Sampler;
 
 /// What is written down, and where.
 pub struct Audit {
     policy: AuditPolicy,
     file: AuditFile,
+    /// Which requests of unauthenticated clients are written down.
+    refusals: Sampler,
 }
+
+/// How much of a path or a user agent is written down of a client that could not prove who it is.
+const REFUSED_TEXT_BYTES_MAX: usize = 1_024;
+/// The annotation of a refusal: how many others were dropped before it.
+const DROPPED_REFUSALS: &str = "audit.longshore.io/dropped-refusals";
 
 /// Where a client's address is kept while its connection lasts.
 #[derive(Debug, Clone, Copy)]
@@ -45,22 +54,39 @@ pub(crate) struct Record {
 
 /// What those who are asked about a request want written down about it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Notes(Arc<Mutex<BTreeMap<String, String>>>);
+pub(crate) struct Notes(Arc<Mutex<Noted>>);
+
+#[derive(Debug, Clone, Default)]
+struct Noted {
+    annotations: BTreeMap<String, String>,
+    /// The name of the object that the request creates, which no path has.
+    created_name: String,
+}
 
 impl Notes {
+    fn with<Answer>(&self, work: impl FnOnce(&mut Noted) -> Answer) -> Answer {
+        work(&mut self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// Notes the name of the object that the request creates.
+    pub fn set_created_name(&self, name: &str) {
+        self.with(|noted| name.clone_into(&mut noted.created_name));
+    }
+
     /// Adds a note; what is noted twice is written with a comma between.
     pub fn add(&self, key: &str, value: &str) {
-        let mut notes = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let note = notes.entry(key.to_owned()).or_default();
+        self.with(|noted| noted.add(key, value));
+    }
+}
+
+impl Noted {
+    fn add(&mut self, key: &str, value: &str) {
+        let note = self.annotations.entry(key.to_owned()).or_default();
         match note.is_empty() {
             true => note.push_str(value),
             false if note != value => *note = format!("{note}, {value}"),
             false => {}
         }
-    }
-
-    fn all(&self) -> BTreeMap<String, String> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 }
 
@@ -81,7 +107,7 @@ fn is_secret(action: &Action<'_>) -> bool {
 impl Audit {
     /// Writes down what the policy says, into the file.
     pub fn new(policy: AuditPolicy, file: AuditFile) -> Self {
-        Self { policy, file }
+        Self { policy, file, refusals: Sampler::default() }
     }
 
     /// Begins the record of a request; none if nothing is to be written about it.
@@ -101,36 +127,107 @@ impl Audit {
         if level == Level::None || identity.is_internal {
             return None;
         }
-        let received = time(now());
-        let asks = identity.impersonator.as_deref().unwrap_or(identity);
-        let mut event = json!({
-            "kind": "Event",
-            "apiVersion": "audit.k8s.io/v1",
-            "level": level.name(),
-            "auditID": id,
-            "requestURI": parts.uri.path_and_query().map_or(parts.uri.path(), |both| both.as_str()),
-            "verb": action.verb,
-            "user": asks.user_info(),
-            "requestReceivedTimestamp": received,
-        });
-        if identity.impersonator.is_some() {
-            event["impersonatedUser"] = identity.user_info();
-        }
-        if let Some(Peer(address)) = parts.extensions.get::<Peer>() {
-            event["sourceIPs"] = json!([address.to_string()]);
-        }
-        if let Some(agent) = parts.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok())
-        {
-            event["userAgent"] = agent.into();
-        }
-        if let (On::Object(_), Target::Resource(path)) = (&action.on, target) {
-            event["objectRef"] = object_reference(action, &path.version);
-        }
+        let mut event = new_event(level, id, parts, identity, action, target);
+        event["requestReceivedTimestamp"] = time(now()).into();
         let (notes, now) = (Notes::default(), now.clone());
         let record = Record { audit: self.clone(), level, omitted, event, request: None, notes, now };
         record.write(Stage::RequestReceived, Value::Null);
         Some(record)
     }
+
+    /// Writes down that a client could not prove who it is. A flood of those is sampled: the event says how many were
+    /// dropped before it.
+    pub(crate) fn refuse(
+        &self,
+        id: String,
+        parts: &Parts,
+        action: &Action<'_>,
+        target: &Target,
+        error: &ApiError,
+        now: Timestamp,
+    ) {
+        let anonymous = Identity::anonymous();
+        if !self.policy.records_refusal(&anonymous, action) {
+            return;
+        }
+        let Some(dropped) = self.refusals.take(now) else { return };
+        let mut event = new_event(Level::Metadata, id, parts, &anonymous, action, target);
+        for key in ["requestURI", "userAgent"] {
+            if let Some(long) = event[key].as_str().filter(|text| text.len() > REFUSED_TEXT_BYTES_MAX) {
+                let end = long.floor_char_boundary(REFUSED_TEXT_BYTES_MAX);
+                event[key] = format!("{}…", &long[..end]).into();
+            }
+        }
+        event["stage"] = Stage::ResponseComplete.name().into();
+        event["requestReceivedTimestamp"] = time(now).into();
+        event["stageTimestamp"] = time(now).into();
+        event["responseStatus"] = failure(error);
+        if dropped > 0 {
+            event["annotations"] = json!({ DROPPED_REFUSALS: dropped.to_string() });
+        }
+        self.file.write(&escaped(event.to_string()));
+    }
+
+    /// How many refusals were not written down because there were too many.
+    pub(crate) fn dropped_refusals(&self) -> u64 {
+        self.refusals.dropped_total()
+    }
+}
+
+/// What is known of a request when it comes.
+fn new_event(
+    level: Level,
+    id: String,
+    parts: &Parts,
+    identity: &Identity,
+    action: &Action<'_>,
+    target: &Target,
+) -> Value {
+    let asks = identity.impersonator.as_deref().unwrap_or(identity);
+    let mut event = json!({
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": level.name(),
+        "auditID": id,
+        "requestURI": parts.uri.path_and_query().map_or(parts.uri.path(), |both| both.as_str()),
+        "verb": action.verb,
+        "user": asks.user_info(),
+    });
+    if identity.impersonator.is_some() {
+        event["impersonatedUser"] = identity.user_info();
+    }
+    if let Some(Peer(address)) = parts.extensions.get::<Peer>() {
+        event["sourceIPs"] = json!([address.to_string()]);
+    }
+    if let Some(agent) = parts.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok()) {
+        event["userAgent"] = agent.into();
+    }
+    if let (On::Object(_), Target::Resource(path)) = (&action.on, target) {
+        event["objectRef"] = object_reference(action, &path.version);
+    }
+    event
+}
+
+fn failure(error: &ApiError) -> Value {
+    json!({
+        "metadata": {}, "status": "Failure", "message": error.message, "reason": error.reason, "code": error.code,
+    })
+}
+
+/// JSON in which also those control characters are escaped that JSON allows: terminals obey some of them.
+fn escaped(line: String) -> String {
+    let is_obeyed = |character: char| character.is_control() || ('\u{2028}'..='\u{2029}').contains(&character);
+    if !line.contains(is_obeyed) {
+        return line;
+    }
+    let mut safe = String::with_capacity(line.len() + 16);
+    for character in line.chars() {
+        match is_obeyed(character) {
+            true => safe.push_str(&format!("\\u{:04x}", u32::from(character))),
+            false => safe.push(character),
+        }
+    }
+    safe
 }
 
 impl Record {
@@ -164,9 +261,7 @@ impl Record {
     pub fn complete(&self, code: u16, error: Option<&ApiError>, body: Option<&Bytes>) {
         let mut more = json!({ "responseStatus": { "metadata": {}, "code": code } });
         if let Some(error) = error {
-            more["responseStatus"] = json!({
-                "metadata": {}, "status": "Failure", "message": error.message, "reason": error.reason, "code": code,
-            });
+            more["responseStatus"] = failure(error);
         }
         if let Some(sent) = self.request.as_ref().and_then(|body| serde_json::from_slice::<Value>(body).ok())
         {
@@ -185,15 +280,19 @@ impl Record {
             return;
         }
         let mut event = self.event.clone();
-        for (key, value) in self.notes.all() {
+        let noted = self.notes.with(|noted| noted.clone());
+        for (key, value) in noted.annotations {
             event["annotations"][key] = value.into();
+        }
+        if !noted.created_name.is_empty() && event["objectRef"]["name"].is_null() {
+            event["objectRef"]["name"] = noted.created_name.into();
         }
         event["stage"] = stage.name().into();
         event["stageTimestamp"] = time((self.now)()).into();
         for (key, value) in more.as_object().into_iter().flatten() {
             event[key] = value.clone();
         }
-        self.audit.file.write(&event.to_string());
+        self.audit.file.write(&escaped(event.to_string()));
     }
 }
 

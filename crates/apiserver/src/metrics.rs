@@ -43,6 +43,12 @@ impl Engine {
         let requests = self.metrics.requests.lock().expect("no one panics while holding it").clone();
         print(&mut text, &requests, &self.store.stats());
         self.print_storage_metrics(&mut text);
+        if let Some(audit) = &self.security.audit {
+            let name = "apiserver_audit_refusals_dropped_total";
+            let help = "Refusals of unauthenticated clients that the audit log leaves out because there are too many.";
+            let dropped = audit.dropped_refusals();
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {dropped}");
+        }
         let mut response = Response::new(Body::full(text));
         let media_type = http::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
         response.headers_mut().insert(http::header::CONTENT_TYPE, media_type);

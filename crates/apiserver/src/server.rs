@@ -138,7 +138,10 @@ impl ApiServer {
         });
         let identity = match let_in {
             Ok(identity) => identity,
-            Err(error) => return verbs::error_response(&error),
+            Err(error) => {
+                self.note_refusal(&parts, &error);
+                return verbs::error_response(&error);
+            }
         };
         let target = Target::parse(parts.uri.path());
         let query = Query::parse(parts.uri.query().unwrap_or_default());
@@ -157,6 +160,15 @@ impl ApiServer {
             None => self.serve(Asked { parts, target, query, identity }, body, &mut record).await,
         };
         finished(answered, record)
+    }
+
+    /// Writes down that a client could not prove who it is.
+    fn note_refusal(&self, parts: &Parts, error: &ApiError) {
+        let Some(audit) = self.engine.security.audit.as_ref().filter(|_| error.code == 401) else { return };
+        let target = Target::parse(parts.uri.path());
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        let action = Action::of(&parts.method, &target, parts.uri.path(), &query);
+        audit.refuse(self.engine.uid(), parts, &action, &target, error, (self.engine.now)());
     }
 
     /// Does what is asked, within the limits of whoever asks.

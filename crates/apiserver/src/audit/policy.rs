@@ -62,6 +62,9 @@ pub struct AuditPolicy {
     rules: Vec<Rule>,
     #[serde(default)]
     omit_stages: Vec<Stage>,
+    /// Whether requests of clients that could not prove who they are are written down whatever the rules say.
+    #[serde(skip)]
+    records_refusals: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -125,7 +128,14 @@ impl AuditPolicy {
             _metadata: serde_json::Value::Null,
             rules: vec![rule(Level::None, &["get", "list", "watch", "head"]), rule(Level::Metadata, &[])],
             omit_stages: vec![Stage::RequestReceived],
+            records_refusals: true,
         }
+    }
+
+    /// Whether a request of a client that could not prove who it is is written down.
+    pub(super) fn records_refusal(&self, anonymous: &Identity, action: &Action<'_>) -> bool {
+        let (level, omitted) = self.level(anonymous, action);
+        self.records_refusals || (level > Level::None && !omitted.contains(&Stage::ResponseComplete))
     }
 
     /// How much of a request is written down, and when not.

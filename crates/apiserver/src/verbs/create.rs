@@ -31,6 +31,7 @@ impl Engine {
         options: &WriteOptions,
         draft: Draft,
     ) -> Result<Answer, ApiError> {
+        call.notes.set_created_name(text(&draft.object, "/metadata/name"));
         self.check_namespace(call, intended_name(&draft.object))?;
         self.check_definition(call, text(&draft.object, "/metadata/name"))?;
         let generated = text(&draft.object, "/metadata/name").is_empty();
@@ -40,7 +41,10 @@ impl Engine {
                 Err(error)
                     if error.reason == "AlreadyExists" && generated && attempt < GENERATED_NAMES_MAX => {}
                 Err(error) => return Err(error),
-                Ok(bytes) => return Ok(Answer::stored(StatusCode::CREATED, bytes).with_warnings(warnings)),
+                Ok(bytes) => {
+                    call.notes.set_created_name(text(&object, "/metadata/name"));
+                    return Ok(Answer::stored(StatusCode::CREATED, bytes).with_warnings(warnings));
+                }
             }
         }
         unreachable!("the loop above ends by itself")

@@ -56,7 +56,7 @@ async fn who_did_what_with_what_outcome() {
     assert_eq!(event["userAgent"], "test/1");
     assert_eq!(
         event["objectRef"],
-        json!({ "resource": "configmaps", "namespace": "default", "apiVersion": "v1" })
+        json!({ "resource": "configmaps", "namespace": "default", "apiVersion": "v1", "name": "m" })
     );
     assert_eq!(event["responseStatus"], json!({ "metadata": {}, "code": 201 }));
     assert_eq!(event["requestObject"]["data"]["k"], "v");
@@ -114,4 +114,52 @@ async fn a_watch_is_written_down_when_it_begins_and_ends() {
     let stages: Vec<&str> = events.iter().filter_map(|event| event["stage"].as_str()).collect();
     assert_eq!(stages, ["ResponseStarted", "ResponseComplete"]);
     assert_eq!(events[0]["verb"], "watch");
+}
+
+#[tokio::test]
+async fn the_name_of_what_is_created_is_written_down() {
+    let written = Written::new("[{ level: Metadata, omitStages: [RequestReceived] }]").await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let generated = json!({ "metadata": { "generateName": "job-" } });
+    let made = written.server.ask_bare(Ask::post(maps, generated).token("t-root")).await.expect(201);
+    let named = json!({ "metadata": { "name": "m" } });
+    written.server.ask_bare(Ask::post(maps, named.clone()).token("t-root")).await.expect(201);
+    written.server.ask_bare(Ask::post(maps, named).token("t-root")).await.expect(409);
+    let names: Vec<Value> = written.events().iter().map(|event| event["objectRef"]["name"].clone()).collect();
+    assert_eq!(names, [made["metadata"]["name"].clone(), json!("m"), json!("m")]);
+}
+
+#[tokio::test]
+async fn refusals_of_strangers_are_sampled_and_bounded() {
+    let written = Written::new("[{ level: Metadata }]").await;
+    let long = format!("/api/v1/secrets?fieldSelector={}", "x".repeat(20_000));
+    for _ in 0..300 {
+        written.server.ask_bare(Ask::get(&long).header("user-agent", &"a".repeat(5_000))).await.expect(401);
+    }
+    let events = written.events();
+    assert!((100..200).contains(&events.len()), "{} events", events.len());
+    let first = &events[0];
+    assert_eq!((&first["stage"], &first["verb"]), (&json!("ResponseComplete"), &json!("list")));
+    assert_eq!(first["responseStatus"]["code"], 401);
+    assert_eq!(first["user"]["username"], "system:anonymous");
+    assert_eq!(first["objectRef"]["resource"], "secrets");
+    assert!(events.iter().all(|event| event.to_string().len() < 4_000), "a line is short");
+    let metrics = written.server.ask_bare(Ask::get("/metrics").token("t-root")).await.text;
+    let dropped = metrics.lines().find_map(|line| line.strip_prefix("apiserver_audit_refusals_dropped_total "));
+    let dropped: usize = dropped.and_then(|count| count.parse().ok()).expect("it is counted");
+    assert_eq!(dropped + events.len(), 300);
+}
+
+#[tokio::test]
+async fn control_characters_are_escaped() {
+    let written = Written::new("[{ level: Metadata }]").await;
+    let user = "eve\n{\"kind\":\"Event\"}\u{1b}[2J\u{9b}31m\u{7f}\u{2028}";
+    // A header cannot say it, but a role binding, a token or a certificate can: here it is the object's name.
+    let name = json!({ "metadata": { "name": user } });
+    let maps = "/api/v1/namespaces/default/configmaps";
+    written.server.ask_bare(Ask::post(maps, name).token("t-root")).await.expect(422);
+    let log = std::fs::read_to_string(&written.path).expect("the log");
+    assert!(log.chars().all(|character| character == '\n' || !character.is_control()), "{log:?}");
+    assert!(!log.contains('\u{2028}'), "{log:?}");
+    assert_eq!(written.events().last().expect("an event")["objectRef"]["name"], user);
 }
