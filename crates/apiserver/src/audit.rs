@@ -216,7 +216,8 @@ fn failure(error: &ApiError) -> Value {
 
 /// JSON in which also those control characters are escaped that JSON allows: terminals obey some of them.
 fn escaped(line: String) -> String {
-    let is_obeyed = |character: char| character.is_control() || ('\u{2028}'..='\u{2029}').contains(&character);
+    let is_obeyed =
+        |character: char| character.is_control() || ('\u{2028}'..='\u{2029}').contains(&character);
     if !line.contains(is_obeyed) {
         return line;
     }

@@ -117,7 +117,8 @@ impl Engine {
         }
         let largest = self.store.largest_usages(LARGEST_NAMESPACES);
         let bytes = ("apiserver_storage_namespace_bytes", "Bytes of the largest namespaces.");
-        let objects = ("apiserver_storage_namespace_objects", "Objects of the namespaces with the most bytes.");
+        let objects =
+            ("apiserver_storage_namespace_objects", "Objects of the namespaces with the most bytes.");
         for ((name, help), is_bytes) in [(bytes, true), (objects, false)] {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
             for (namespace, usage) in &largest {

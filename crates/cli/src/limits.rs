@@ -90,7 +90,10 @@ mod tests {
                     Max processes             63338                63338                processes\n\
                     Max open files            1024                 524288               files\n";
         assert_eq!(soft_limit(text), Some(1024));
-        assert_eq!(soft_limit("Max open files            unlimited            unlimited            files"), None);
+        assert_eq!(
+            soft_limit("Max open files            unlimited            unlimited            files"),
+            None
+        );
         assert_eq!(soft_limit(""), None);
     }
 }

@@ -169,7 +169,9 @@ impl Connections {
             table.next_id += 1;
             let (activity, closed) = (activity.clone(), closed.clone());
             table.unauthenticated.insert(&address, table.next_id);
-            table.open.insert(table.next_id, Open { address, owner: Owner::Unauthenticated, activity, closed });
+            table
+                .open
+                .insert(table.next_id, Open { address, owner: Owner::Unauthenticated, activity, closed });
             Some(table.next_id)
         })?;
         let handle = ConnectionHandle { id, connections: self.clone(), activity };
@@ -310,7 +312,9 @@ impl ConnectionHandle {
             return activity.begun + limits.handshake + limits.unauthenticated;
         }
         match activity.is_idle() {
-            true => activity.begun + Duration::from_millis(activity.rested.load(Ordering::Relaxed)) + limits.idle,
+            true => {
+                activity.begun + Duration::from_millis(activity.rested.load(Ordering::Relaxed)) + limits.idle
+            }
             false => Instant::now() + limits.idle,
         }
     }

@@ -145,7 +145,8 @@ async fn refusals_of_strangers_are_sampled_and_bounded() {
     assert_eq!(first["objectRef"]["resource"], "secrets");
     assert!(events.iter().all(|event| event.to_string().len() < 4_000), "a line is short");
     let metrics = written.server.ask_bare(Ask::get("/metrics").token("t-root")).await.text;
-    let dropped = metrics.lines().find_map(|line| line.strip_prefix("apiserver_audit_refusals_dropped_total "));
+    let dropped =
+        metrics.lines().find_map(|line| line.strip_prefix("apiserver_audit_refusals_dropped_total "));
     let dropped: usize = dropped.and_then(|count| count.parse().ok()).expect("it is counted");
     assert_eq!(dropped + events.len(), 300);
 }

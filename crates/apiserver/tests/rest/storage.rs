@@ -12,8 +12,7 @@ const TOKENS: &str = "t-root,root,u-0,\"system:masters\"\n";
 
 async fn limited(store: Store, storage: StorageLimits) -> Server {
     let tokens = StaticTokens::parse(TOKENS).expect("tokens");
-    let security =
-        Security { tokens, roles: Some(Vec::new()), storage, ..Security::bare().expect("keys") };
+    let security = Security { tokens, roles: Some(Vec::new()), storage, ..Security::bare().expect("keys") };
     Server::with(store, Some(security)).await
 }
 
