@@ -1,5 +1,7 @@
 //! Label keys and values that Karmada reads or writes (C7), and whose labels are whose.
 
+use crate::annotations;
+
 /// UUID of a PropagationPolicy; copied to the templates and bindings it claims.
 pub const PROPAGATION_POLICY_PERMANENT_ID: &str = "propagationpolicy.karmada.io/permanent-id";
 /// UUID of a ClusterPropagationPolicy; copied to the templates and bindings it claims.
@@ -44,6 +46,44 @@ pub const FEDERATED_RESOURCE_QUOTA_NAME: &str = "federatedresourcequota.karmada.
 /// True for labels and annotations that are bookkeeping: changing one is no user change of a template.
 pub fn is_bookkeeping(key: &str) -> bool {
     key != SKIP_AUTO_PROPAGATION && (key.contains(".karmada.io") || key.starts_with(crate::records::PREFIX))
+}
+
+/// Labels and annotations, besides Longshore's own, by which the control plane knows what belongs to what. Only the
+/// control plane writes them on what goes to members.
+const OWNERSHIP_MARKS: [&str; 25] = [
+    MANAGED,
+    SYSTEM,
+    INSTRUCTION,
+    BINDING_MANAGED_BY,
+    TEMPLATE_CLAIMED_BY,
+    PROPAGATION_POLICY_PERMANENT_ID,
+    CLUSTER_PROPAGATION_POLICY_PERMANENT_ID,
+    RESOURCE_BINDING_PERMANENT_ID,
+    CLUSTER_RESOURCE_BINDING_PERMANENT_ID,
+    WORK_PERMANENT_ID,
+    annotations::PROPAGATION_POLICY_NAMESPACE,
+    annotations::PROPAGATION_POLICY_NAME,
+    annotations::CLUSTER_PROPAGATION_POLICY_NAME,
+    annotations::RESOURCE_BINDING_NAMESPACE,
+    annotations::RESOURCE_BINDING_NAME,
+    annotations::CLUSTER_RESOURCE_BINDING_NAME,
+    annotations::DEPENDENCIES,
+    annotations::APPLIED_OVERRIDES,
+    annotations::APPLIED_CLUSTER_OVERRIDES,
+    annotations::WORK_NAMESPACE,
+    annotations::WORK_NAME,
+    annotations::TEMPLATE_UID,
+    annotations::TEMPLATE_GENERATION,
+    annotations::MANAGED_ANNOTATIONS,
+    annotations::MANAGED_LABELS,
+];
+
+/// True for labels and annotations that say who owns an object (M3). Those with which users ask for something, such as
+/// [`RETAIN_REPLICAS`] and [`annotations::CONFLICT_RESOLUTION`], are none.
+pub fn is_ownership_mark(key: &str) -> bool {
+    OWNERSHIP_MARKS.contains(&key)
+        || key.starts_with(DEPENDED_BY_PREFIX)
+        || key.starts_with(crate::records::PREFIX)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod cluster;
 mod defaults;
 mod failover;
 mod history;
+mod identity;
 mod override_policy;
 mod placement;
 mod propagation;

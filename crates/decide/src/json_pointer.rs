@@ -75,6 +75,11 @@ impl fmt::Display for JsonPointer {
 }
 
 impl JsonPointer {
+    /// The fields and indices that it goes through, unescaped; none for the whole document.
+    pub fn steps(&self) -> &[String] {
+        &self.0
+    }
+
     /// The value it leads to.
     pub fn get<'a>(&self, document: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(document, |value, step| match value {

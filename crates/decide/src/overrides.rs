@@ -61,14 +61,14 @@ impl fmt::Display for Failed {
 /// Applies to an object what the override policies of both scopes say about it in a cluster.
 pub fn overrides(object: &Value, cluster: &Cluster, policies: &[OverridePolicy]) -> Overridden {
     let mut object = object.clone();
-    let namespace = text(&object, &["metadata", "namespace"]).to_owned();
-    let cluster_policies = match apply(&mut object, cluster, policies, "") {
+    let key = identity(&object);
+    let cluster_policies = match apply(&mut object, &key, cluster, policies, "") {
         Ok(applied) => applied,
         Err(failed) => return Overridden::Failed(*failed),
     };
-    let policies = match namespace.as_str() {
+    let policies = match key.namespace.as_str() {
         "" => Ok(Vec::new()),
-        namespace => apply(&mut object, cluster, policies, namespace),
+        namespace => apply(&mut object, &key, cluster, policies, namespace),
     };
     match policies {
         Ok(policies) => Overridden::Done { object, cluster_policies, policies },
@@ -97,24 +97,28 @@ pub(crate) fn remembered<'a>(
     })
 }
 
-/// Lets the policies of one namespace act, those without a namespace if it is empty.
+/// Lets the policies of one namespace act, those without a namespace if it is empty. None of them changes what the
+/// object is (M3).
 fn apply(
     object: &mut Value,
+    key: &TemplateKey,
     cluster: &Cluster,
     policies: &[OverridePolicy],
     namespace: &str,
 ) -> Result<Vec<AppliedOverride>, Box<Failed>> {
-    let (key, labels) = identity(object);
+    let labels = labels(object);
     let mut matching: Vec<(Specificity, &OverridePolicy)> = policies
         .iter()
         .filter(|policy| policy.metadata.namespace == namespace)
-        .filter_map(|policy| Some((specificity(policy, &key, &labels)?, policy)))
+        .filter_map(|policy| Some((specificity(policy, key, &labels)?, policy)))
         .collect();
     matching.sort_by_key(|(specificity, policy)| (*specificity, &policy.metadata.name));
     let mut applied = Vec::new();
     for (_, policy) in matching {
         for overriders in rules(policy, cluster) {
-            change::change(object, overriders).map_err(|problem| {
+            let changed =
+                change::change(object, overriders).and_then(|()| change::keep_identity(object, key));
+            changed.map_err(|problem| {
                 Box::new(Failed {
                     policy: PolicyKey { namespace: namespace.to_owned(), name: policy.metadata.name.clone() },
                     cluster: cluster.metadata.name.clone(),
@@ -155,17 +159,19 @@ fn rules<'a>(policy: &'a OverridePolicy, cluster: &Cluster) -> Vec<&'a Overrider
     spec.override_rules.iter().filter(meant).map(|rule| &rule.overriders).collect()
 }
 
-fn identity(object: &Value) -> (TemplateKey, BTreeMap<String, String>) {
+fn identity(object: &Value) -> TemplateKey {
     let field = |path: &[&str]| text(object, path).to_owned();
-    let key = TemplateKey {
+    TemplateKey {
         api_version: field(&["apiVersion"]),
         kind: field(&["kind"]),
         namespace: field(&["metadata", "namespace"]),
         name: field(&["metadata", "name"]),
-    };
-    let labels = pairs(object, &["metadata", "labels"])
-        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
-    (key, labels.collect())
+    }
+}
+
+fn labels(object: &Value) -> BTreeMap<String, String> {
+    let labels = pairs(object, &["metadata", "labels"]);
+    labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 #[cfg(test)]

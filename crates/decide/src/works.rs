@@ -3,6 +3,7 @@
 
 mod dispatch;
 mod drift;
+mod manifest;
 mod namespaces;
 mod prune;
 mod render;
@@ -18,6 +19,7 @@ use serde::Serialize;
 
 pub use dispatch::{Conflict, Dispatch, Withdraw, dispatch, withdraw};
 pub use drift::{Delivered, was_delivered};
+pub use manifest::Manifest;
 pub use namespaces::{is_synced, namespace_works};
 pub use prune::prune;
 

@@ -7,7 +7,7 @@ use api::{ClusterAffinity, OverridePolicy, Scope, kinds};
 use serde_json::Value;
 
 use super::selectors::Owner;
-use super::{Findings, Review, placement, selectors, syntax};
+use super::{Findings, Review, identity, placement, selectors, syntax};
 
 /// An override policy of either scope.
 pub(super) fn check(
@@ -55,15 +55,7 @@ fn clusters(path: &str, target: Option<&ClusterAffinity>, findings: &mut Finding
 }
 
 fn overriders(path: &str, wanted: &Overriders, findings: &mut Findings) {
-    for (index, image) in wanted.image_overrider.iter().enumerate() {
-        let pointer = image.predicate.as_ref().map_or("", |predicate| predicate.path.as_str());
-        if !syntax::is_json_pointer(pointer) {
-            findings.refuse(
-                format!("{path}.imageOverrider[{index}].predicate.path"),
-                format!("{pointer:?} is no JSON pointer; write for example /spec/containers/0/image"),
-            );
-        }
-    }
+    identity::check(path, wanted, findings);
     let maps = [
         ("labelsOverrider", &wanted.labels_overrider),
         ("annotationsOverrider", &wanted.annotations_overrider),
@@ -91,12 +83,6 @@ fn pairs(path: &str, labels: bool, overrider: &LabelAnnotationOverrider, finding
 }
 
 fn fields(path: &str, overrider: &FieldOverrider, findings: &mut Findings) {
-    if overrider.field_path.is_empty() || !syntax::is_json_pointer(&overrider.field_path) {
-        findings.refuse(
-            format!("{path}.fieldPath"),
-            format!("{:?} is no JSON pointer; write for example /data/config", overrider.field_path),
-        );
-    }
     match (overrider.json.is_empty(), overrider.yaml.is_empty()) {
         (true, true) => findings.refuse(path, "needs json or yaml"),
         (false, false) => {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::fields::{at, map, text};
 use crate::image::Image;
 use crate::json_pointer::{JsonPointer, PointerError};
+use crate::template::TemplateKey;
 
 /// Why an overrider could not act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,6 +34,20 @@ pub enum Problem {
         /// Why.
         error: String,
     },
+    /// The object would become another one (M3).
+    Identity {
+        /// The field that says so.
+        path: String,
+        /// What the template has there.
+        template: String,
+        /// What the object would have there.
+        found: String,
+    },
+    /// What has to be a map would be something else.
+    NotAMap {
+        /// Where it is; empty for the whole object.
+        path: String,
+    },
     /// The text is no JSON or YAML document.
     NotADocument {
         /// Where it is.
@@ -48,6 +63,12 @@ impl fmt::Display for Problem {
             Problem::Path { error } => error.fmt(formatter),
             Problem::NotText { path } => write!(formatter, "the value at {path} is no text"),
             Problem::NotAnImage { error } => formatter.write_str(error),
+            Problem::Identity { path, template, found } => write!(
+                formatter,
+                "it would change {path} from {template:?} to {found:?}, and an override cannot make another object \
+                 of its template"
+            ),
+            Problem::NotAMap { path } => write!(formatter, "it would leave no map at {path:?}"),
             Problem::NotADocument { path, error } => {
                 write!(formatter, "the text at {path} cannot be read: {error}")
             }
@@ -76,6 +97,35 @@ pub(super) fn change(object: &mut Value, overriders: &Overriders) -> Result<(), 
         .plaintext
         .iter()
         .try_for_each(|overrider| patch(object, &overrider.path, overrider.operator, &overrider.value))
+}
+
+/// Whether an object is still the one that its template says (M3), and can carry the marks of the control plane.
+pub(super) fn keep_identity(object: &Value, key: &TemplateKey) -> Result<(), Problem> {
+    let is_map = |path: &str| object.pointer(path).is_some_and(Value::is_object);
+    let is_missing = |path: &str| object.pointer(path).is_none_or(Value::is_null);
+    let required = ["", "/metadata"].into_iter().find(|path| !is_map(path));
+    let optional = ["/metadata/labels", "/metadata/annotations"];
+    let broken = required.or_else(|| optional.into_iter().find(|path| !is_map(path) && !is_missing(path)));
+    if let Some(path) = broken {
+        return Err(Problem::NotAMap { path: path.to_owned() });
+    }
+    let parts = [
+        ("/apiVersion", &key.api_version),
+        ("/kind", &key.kind),
+        ("/metadata/namespace", &key.namespace),
+        ("/metadata/name", &key.name),
+    ];
+    for (path, template) in parts {
+        let found = object.pointer(path).filter(|value| !value.is_null());
+        let found = found.map_or_else(String::new, |value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        if found != *template {
+            return Err(Problem::Identity { path: path.to_owned(), template: template.clone(), found });
+        }
+    }
+    Ok(())
 }
 
 /// Where kinds that image, command and args overriders understand keep their containers.

@@ -3,14 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use api::work::WorkloadTemplate;
 use api::{OwnerReference, Work, annotations, finalizers, kinds, labels, names};
-use serde_json::Value;
 
-use super::prune::prune;
-use super::render::{new_id, record_managed_keys, set};
+use super::manifest::{Field, Manifest};
+use super::render::{new_id, record_managed_keys};
 use super::{Sources, cluster_of};
-use crate::fields::remove;
 use crate::left_out::LeftOut;
 use crate::overrides::{Overridden, overrides, remembered};
 use crate::template::Template;
@@ -42,7 +39,8 @@ pub fn namespace_works(namespace: &Template, sources: Sources<'_>) -> BTreeMap<S
         else {
             continue;
         };
-        let mut work = work(namespace, object, &cluster.metadata.name, old);
+        let manifest = Manifest::new(namespace, object);
+        let mut work = work(namespace, manifest, &cluster.metadata.name, old);
         work.metadata.annotations.extend(remembered(&cluster_policies, &[]));
         works.insert(cluster.metadata.name.clone(), work);
     }
@@ -55,7 +53,7 @@ fn has_binding(work: &Work) -> bool {
         .any(|label| !work.metadata.label(label).is_empty())
 }
 
-fn work(namespace: &Template, mut manifest: Value, cluster: &str, old: Option<&Work>) -> Work {
+fn work(namespace: &Template, mut manifest: Manifest, cluster: &str, old: Option<&Work>) -> Work {
     let name = names::work_name(&namespace.key.kind, &namespace.key.name, "");
     let mut work = Work::new(&kinds::WORK, &names::execution_namespace(cluster), &name);
     let known_id = old.map_or("", |old| old.metadata.label(labels::WORK_PERMANENT_ID));
@@ -63,16 +61,15 @@ fn work(namespace: &Template, mut manifest: Value, cluster: &str, old: Option<&W
         "" => new_id([&namespace.uid, "", &work.metadata.namespace, &name]),
         known => known.to_owned(),
     };
-    set(&mut manifest, "labels", &[(labels::MANAGED, labels::TRUE)]);
+    manifest.set(Field::Labels, &[(labels::MANAGED, labels::TRUE)]);
     let of_work = [
         (annotations::TEMPLATE_UID, namespace.uid.as_str()),
         (annotations::WORK_NAME, &name),
         (annotations::WORK_NAMESPACE, &work.metadata.namespace),
     ];
-    set(&mut manifest, "annotations", &of_work);
-    prune(&mut manifest);
+    manifest.set(Field::Annotations, &of_work);
     // Only the finalizers of a namespace stand there, and each cluster has its own.
-    remove(&mut manifest, &["spec"]);
+    manifest.remove_spec();
     record_managed_keys(&mut manifest, &work_id);
 
     work.metadata.finalizers = vec![finalizers::EXECUTION.to_owned()];
@@ -85,7 +82,7 @@ fn work(namespace: &Template, mut manifest: Value, cluster: &str, old: Option<&W
         controller: Some(true),
         block_owner_deletion: Some(true),
     }];
-    work.spec.workload = WorkloadTemplate { manifests: vec![manifest] };
+    work.spec.workload = manifest.into_workload();
     work.spec.suspend_dispatching = Some(false);
     work.spec.preserve_resources_on_deletion = Some(false);
     work
@@ -95,7 +92,7 @@ fn work(namespace: &Template, mut manifest: Value, cluster: &str, old: Option<&W
 mod tests {
 
     use api::Cluster;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

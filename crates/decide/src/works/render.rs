@@ -1,16 +1,16 @@
 //! How does a template become a Work? Replicas, overrides, labels and annotations, in this order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use api::binding::TargetCluster;
 use api::propagation::ConflictResolution;
-use api::work::WorkloadTemplate;
 use api::{Binding, Cluster, Work, annotations, finalizers, kinds, labels, names};
 use serde_json::Value;
 
-use super::{Sources, Works, cluster_of, prune::prune, targets};
+use super::manifest::{Field, Manifest};
+use super::{Sources, Works, cluster_of, targets};
 use crate::binding::is_held;
-use crate::fields::{integer, map, pairs, put, remove, text};
+use crate::fields::{integer, put, text};
 use crate::interpret::revise_replicas;
 use crate::overrides::{Overridden, overrides, remembered};
 use crate::placement::{Strategy, is_workload, webster};
@@ -50,7 +50,8 @@ pub(super) fn render(binding: &Binding, template: &Template, sources: Sources<'_
         match overrides(&object, cluster, sources.overrides) {
             Overridden::Failed(failed) => drop(answer.failed.insert(target.name.clone(), failed)),
             Overridden::Done { object, cluster_policies, policies } => {
-                let Some(mut work) = work(binding, template, object, &target.name, sources.existing) else {
+                let manifest = Manifest::new(template, object);
+                let Some(mut work) = work(binding, template, manifest, &target.name, sources.existing) else {
                     continue;
                 };
                 work.metadata.annotations.extend(remembered(&cluster_policies, &policies));
@@ -94,13 +95,11 @@ fn given(targets: &[TargetCluster], existing: &[Work]) -> Option<Vec<i64>> {
 fn work(
     binding: &Binding,
     template: &Template,
-    mut manifest: Value,
+    mut manifest: Manifest,
     cluster: &str,
     existing: &[Work],
 ) -> Option<Work> {
-    let part = |path: &[&str]| text(&manifest, path);
-    let name =
-        names::work_name(part(&["kind"]), part(&["metadata", "name"]), part(&["metadata", "namespace"]));
+    let name = names::work_name(&template.key.kind, &template.key.name, &template.key.namespace);
     let mut work = Work::new(&kinds::WORK, &names::execution_namespace(cluster), &name);
     let old = existing.iter().find(|old| cluster_of(old) == cluster && old.metadata.name == name);
     // A Work on its way out is not written to; its end brings us back here.
@@ -114,16 +113,16 @@ fn work(
         known => known.to_owned(),
     };
     let back = back_references(binding);
-    let conflict = conflict_resolution(binding, &manifest);
+    let conflict = conflict_resolution(binding, manifest.object());
 
     claim_of_binding(&mut manifest, binding);
-    set(&mut manifest, "labels", &[(binding_label, &binding_id), (labels::MANAGED, labels::TRUE)]);
+    manifest.set(Field::Labels, &[(binding_label, &binding_id), (labels::MANAGED, labels::TRUE)]);
     for (key, value) in &back {
-        set(&mut manifest, "annotations", &[(key, value)]);
+        manifest.set(Field::Annotations, &[(key, value)]);
     }
     let generation = template.generation.to_string();
     if generation != "0" {
-        set(&mut manifest, "annotations", &[(annotations::TEMPLATE_GENERATION, &generation)]);
+        manifest.set(Field::Annotations, &[(annotations::TEMPLATE_GENERATION, &generation)]);
     }
     let of_work = [
         (annotations::TEMPLATE_UID, template.uid.as_str()),
@@ -131,8 +130,7 @@ fn work(
         (annotations::WORK_NAMESPACE, &work.metadata.namespace),
         (annotations::CONFLICT_RESOLUTION, conflict),
     ];
-    set(&mut manifest, "annotations", &of_work);
-    prune(&mut manifest);
+    manifest.set(Field::Annotations, &of_work);
     record_managed_keys(&mut manifest, &work_id);
 
     work.metadata.finalizers = vec![finalizers::EXECUTION.to_owned()];
@@ -140,7 +138,7 @@ fn work(
     work.metadata.labels = labels.map(|(key, value)| (key.to_owned(), value)).into();
     work.metadata.annotations = back;
     work.metadata.annotations.insert(annotations::CONFLICT_RESOLUTION.to_owned(), conflict.to_owned());
-    work.spec.workload = WorkloadTemplate { manifests: vec![manifest] };
+    work.spec.workload = manifest.into_workload();
     work.spec.suspend_dispatching = Some(is_held(binding, cluster));
     work.spec.preserve_resources_on_deletion =
         Some(binding.spec.preserve_resources_on_deletion.unwrap_or(false));
@@ -181,42 +179,32 @@ fn conflict_resolution(binding: &Binding, manifest: &Value) -> &'static str {
 
 /// Members are told the policy the binding was made from. The template may already be claimed by another one
 /// that waits for its turn (L2), and that alone is no reason to write to a member.
-fn claim_of_binding(manifest: &mut Value, binding: &Binding) {
+fn claim_of_binding(manifest: &mut Manifest, binding: &Binding) {
     let marks = [
-        ("labels", &CLAIM_LABELS[..], &binding.metadata.labels),
-        ("annotations", &CLAIM_ANNOTATIONS, &binding.metadata.annotations),
+        (Field::Labels, &CLAIM_LABELS[..], &binding.metadata.labels),
+        (Field::Annotations, &CLAIM_ANNOTATIONS, &binding.metadata.annotations),
     ];
     for (field, keys, of_binding) in marks {
         for key in keys {
             match of_binding.get(*key) {
-                Some(value) => set(manifest, field, &[(key, value)]),
-                None => drop(remove(manifest, &["metadata", field, key])),
+                Some(value) => manifest.set(field, &[(key, value)]),
+                None => manifest.unset(field, key),
             }
         }
     }
 }
 
-pub(super) fn set(manifest: &mut Value, field: &str, values: &[(&str, &str)]) {
-    if let Some(map) = map(manifest, &["metadata", field]) {
-        map.extend(values.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))));
-    }
-}
-
 /// Lists the keys that come from the control plane, so that members may add their own. Annotations are
 /// listed before the Work's id becomes a label, as in Karmada.
-pub(super) fn record_managed_keys(manifest: &mut Value, work_id: &str) {
+pub(super) fn record_managed_keys(manifest: &mut Manifest, work_id: &str) {
     for key in [annotations::MANAGED_ANNOTATIONS, annotations::MANAGED_LABELS] {
-        set(manifest, "annotations", &[(key, "")]);
+        manifest.set(Field::Annotations, &[(key, "")]);
     }
-    let list = |keys: BTreeSet<String>| keys.into_iter().collect::<Vec<_>>().join(",");
-    let keys = |manifest: &Value, field: &str| {
-        pairs(manifest, &["metadata", field]).map(|(key, _)| key.clone()).collect::<BTreeSet<_>>()
-    };
-    let managed = list(keys(manifest, "annotations"));
-    set(manifest, "annotations", &[(annotations::MANAGED_ANNOTATIONS, &managed)]);
-    set(manifest, "labels", &[(labels::WORK_PERMANENT_ID, work_id)]);
-    let managed = list(keys(manifest, "labels"));
-    set(manifest, "annotations", &[(annotations::MANAGED_LABELS, &managed)]);
+    let managed = manifest.keys(Field::Annotations);
+    manifest.set(Field::Annotations, &[(annotations::MANAGED_ANNOTATIONS, &managed)]);
+    manifest.set(Field::Labels, &[(labels::WORK_PERMANENT_ID, work_id)]);
+    let managed = manifest.keys(Field::Labels);
+    manifest.set(Field::Annotations, &[(annotations::MANAGED_LABELS, &managed)]);
 }
 
 /// An id that follows from what the Work is for, so that deciding twice gives the same Work.

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod identity;
+
 fn template(object: Value) -> Template {
     Template::read(&object).expect("a template")
 }
@@ -301,7 +303,7 @@ fn overrides_differ_per_cluster_and_a_failure_concerns_one_only() {
         "apiVersion": "policy.karmada.io/v1alpha1", "kind": "OverridePolicy",
         "metadata": {"namespace": "default", "name": "op"},
         "spec": {"overrideRules": [
-            {"targetCluster": {"clusterNames": ["m1"]}, "overriders": {"plaintext": [{"path": "/metadata/name", "operator": "replace", "value": "apache"}]}},
+            {"targetCluster": {"clusterNames": ["m1"]}, "overriders": {"plaintext": [{"path": "/spec/paused", "operator": "add", "value": true}]}},
             {"targetCluster": {"clusterNames": ["m2"]}, "overriders": {"plaintext": [{"path": "/no/where", "operator": "add", "value": 1}]}},
         ]},
     }))
@@ -313,7 +315,7 @@ fn overrides_differ_per_cluster_and_a_failure_concerns_one_only() {
         &[policy],
         &[],
     );
-    assert_eq!(works.works["m1"].metadata.name, names::work_name("Deployment", "apache", "default"));
+    assert_eq!(works.works["m1"].spec.workload.manifests[0]["spec"]["paused"], true);
     assert!(
         works.works["m1"]
             .metadata
