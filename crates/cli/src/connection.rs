@@ -47,7 +47,8 @@ impl Connection {
         let kubeconfig = self.files()?;
         let context = self.chosen(&kubeconfig)?;
         let rest = client(&kubeconfig, &context).await?;
-        let asked = rest.fetch::<serde_json::Value>("/version");
+        let version = controllers::rest::Path::fixed("/version");
+        let asked = rest.fetch::<serde_json::Value>(&version);
         saying("reaching the control plane", asked).await.map_err(|error| {
             let hint =
                 "is it running? start `longshore up`, or choose another with --context or --kubeconfig";

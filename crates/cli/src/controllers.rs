@@ -258,6 +258,8 @@ async fn listen(address: SocketAddr) -> Result<TcpListener> {
 
 #[cfg(test)]
 mod tests {
+    use controllers::rest::{Collection, Path};
+
     use super::*;
 
     /// The upkeep of an API server in memory.
@@ -284,7 +286,7 @@ mod tests {
         let control = upkeep.keys.control.clone();
         upkeep.look().await.expect("the server answers");
         for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
-            let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}/longshore");
+            let path = Collection::new("admissionregistration.k8s.io/v1", kind, "").object("longshore");
             control.delete(&path, None).await.expect("the server answers");
             upkeep.look().await.expect("the server answers");
             let found: Option<serde_json::Value> = control.get(&path).await.expect("the server answers");
@@ -295,7 +297,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_in_use_stays_believed_when_the_secret_is_lost() {
         let Upkeep { keys, kept, .. } = upkeep().await;
-        let path = "/api/v1/namespaces/default/secrets/longshore-webhook-certificates";
+        let path = &Path::fixed("/api/v1/namespaces/default/secrets/longshore-webhook-certificates");
         let again = async || {
             keys.current(Some(&kept), jiff::Timestamp::now()).await.expect("the server answers").bundle
         };

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, bail};
 use api::Cluster;
 use api::cluster::SyncMode;
 use api::kinds::CLUSTER;
-use controllers::rest::{Collection, Error, Rest};
+use controllers::rest::{Collection, Error, Path, Rest};
 use decide::Gates;
 use decide::admission::{Operation, Review, admission};
 use http::Method;
@@ -265,14 +265,14 @@ async fn is_acceptable(control: &Rest, name: &str, cluster: &Value) -> Result<()
         allow_no_execute: true,
     })?;
     let path = Collection::of(&CLUSTER, "").object(name);
-    let tried = format!("{path}?fieldManager=longshore&force=true&dryRun=All");
+    let tried = path.with("fieldManager", "longshore").with("force", "true").with("dryRun", "All");
     let answer =
         control.send::<Value>(Method::PATCH, &tried, "application/apply-patch+yaml", Some(cluster)).await;
     answer.map(drop).with_context(|| format!("try to write Cluster {name}"))
 }
 
 /// Deletes something that may be gone already.
-async fn remove(rest: &Rest, path: &str) -> Result<()> {
+async fn remove(rest: &Rest, path: &Path) -> Result<()> {
     match rest.delete(path, None).await {
         Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
         Err(error) => Err(error.into()),

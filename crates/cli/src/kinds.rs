@@ -2,7 +2,7 @@
 //! has, by every name they go by. Knows nothing of what is done with them.
 
 use anyhow::{Context as _, Result, anyhow};
-use controllers::rest::{Collection, Rest};
+use controllers::rest::{Collection, Path, Rest};
 use decide::TemplateKey;
 use futures::future::join_all;
 use serde::Deserialize;
@@ -130,13 +130,12 @@ impl Kind {
 impl Kinds {
     /// Asks a server for everything it has. A group that does not answer has no names for now.
     pub async fn of(rest: &Rest) -> Result<Self> {
-        let groups: Groups = rest.fetch("/apis").await.context("ask for the kinds")?;
+        let groups: Groups = rest.fetch(&Path::fixed("/apis")).await.context("ask for the kinds")?;
         let versions = groups.groups.into_iter().map(|group| group.preferred_version.group_version);
         let versions: Vec<String> = std::iter::once("v1".to_owned()).chain(versions).collect();
-        let asked = versions.iter().map(|version| async move {
-            let root = if version.contains('/') { "/apis" } else { "/api" };
-            rest.fetch::<Resources>(&format!("{root}/{version}")).await
-        });
+        let asked = versions
+            .iter()
+            .map(|version| async move { rest.fetch::<Resources>(&Path::of_version(version)).await });
         let mut kinds = Vec::new();
         for (version, answer) in versions.iter().zip(join_all(asked).await) {
             let Ok(answer) = answer else { continue };
@@ -247,7 +246,7 @@ fn naming(word: &str) -> anyhow::Error {
 
 impl Target {
     /// Where it is.
-    pub fn path(&self) -> String {
+    pub fn path(&self) -> Path {
         self.kind.collection(&self.namespace).object(&self.name)
     }
 
@@ -348,7 +347,7 @@ mod tests {
         let targets = kinds().targets(&words, "team").expect("both exist");
         let printed: Vec<String> = targets.iter().map(Target::printed).collect();
         assert_eq!(printed, ["deployment.apps/nginx", "namespace/team"]);
-        assert_eq!(targets[0].path(), "/apis/apps/v1/namespaces/team/deployments/nginx");
-        assert_eq!(targets[1].path(), "/api/v1/namespaces/team");
+        assert_eq!(targets[0].path().to_string(), "/apis/apps/v1/namespaces/team/deployments/nginx");
+        assert_eq!(targets[1].path().to_string(), "/api/v1/namespaces/team");
     }
 }

@@ -18,8 +18,8 @@ struct Clusters {
 
 /// Every member, by name.
 pub async fn clusters(control: &Control) -> Result<Vec<Cluster>> {
-    let path = Collection::of(&CLUSTER, "").to_string();
-    let mut clusters: Clusters = control.rest.fetch(&path).await.map_err(|error| {
+    let clusters = Collection::of(&CLUSTER, "");
+    let mut clusters: Clusters = control.rest.fetch(clusters.path()).await.map_err(|error| {
         let hint = "is the context that of a control plane? see --context";
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context("list the clusters")
     })?;

@@ -104,7 +104,8 @@ async fn works(control: &Rest, world: &World, key: &TemplateKey) -> Result<Vec<W
         _ => labels::RESOURCE_BINDING_PERMANENT_ID,
     };
     let Some(id) = binding.metadata.labels.get(label) else { return Ok(Vec::new()) };
-    let path = format!("{}?labelSelector={label}%3D{id}", Collection::of(&api::kinds::WORK, ""));
+    let works = Collection::of(&api::kinds::WORK, "");
+    let path = works.path().with("labelSelector", &format!("{label}={id}"));
     let mut list: List = control.fetch(&path).await.context("list the Works")?;
     list.items.iter_mut().for_each(|work| work.spec.workload.manifests.clear());
     Ok(list.items)

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::ctx::{self, Ctx, bindings};
 use crate::metrics;
-use crate::rest::{Error, Written};
+use crate::rest::{Error, Path, Written};
 use crate::runtime::Next;
 use crate::view::{Mark, Question, Wanted, WorkKey, binding_id, wanted};
 
@@ -130,7 +130,7 @@ async fn delete(ctx: &Ctx, work: &Work) -> Result<(), Error> {
     ctx.control.delete(&path(work), Some(&work.metadata.uid)).await
 }
 
-fn path(work: &Work) -> String {
+fn path(work: &Work) -> Path {
     let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default();
     ctx::works(cluster).object(&work.metadata.name)
 }
@@ -248,7 +248,7 @@ fn is_a_namespaces(work: &Work) -> bool {
         && work.metadata.owner_references.iter().any(|owner| owner.kind == "Namespace")
 }
 
-async fn replace(ctx: &Ctx, path: &str, found: &Work, work: &Work) -> Result<Option<Written>, Error> {
+async fn replace(ctx: &Ctx, path: &Path, found: &Work, work: &Work) -> Result<Option<Written>, Error> {
     if found.metadata.deletion_timestamp.is_some() || (found.spec == work.spec && carries(found, work)) {
         return Ok(None);
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::ctx::Ctx;
 use crate::events::{Regarding, Tone};
-use crate::rest::{Collection, Error};
+use crate::rest::{Collection, Error, Path};
 use crate::runtime::Next;
 use crate::taint_policies;
 
@@ -104,7 +104,7 @@ async fn end_execution_namespace(ctx: &Ctx, cluster: &Cluster) -> Result<bool, E
 }
 
 /// Lets a cluster go once nothing is on it.
-async fn leave(ctx: &Ctx, cluster: &Cluster, path: &str) -> Result<Next, Error> {
+async fn leave(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Next, Error> {
     let name = &cluster.metadata.name;
     let gone = end_execution_namespace(ctx, cluster).await?;
     let in_use = ctx

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::ctx::Ctx;
 use crate::members::Member;
-use crate::rest::{Collection, Error, Rest};
+use crate::rest::{Collection, Error, Path, Rest};
 use crate::runtime::Next;
 
 mod agent;
@@ -116,9 +116,10 @@ async fn ask(rest: &Rest, patience: Duration, member: &Member) -> (Condition, Fa
 
 async fn facts(rest: &Rest, member: &Member) -> Facts {
     let end = Instant::now() + FACTS_PATIENCE;
-    let version = timeout_at(end, rest.fetch::<Value>("/version"));
+    let (version_path, nodes_path) = (Path::fixed("/version"), Path::fixed("/api/v1/nodes"));
+    let version = timeout_at(end, rest.fetch::<Value>(&version_path));
     let kinds = timeout_at(end, crate::discovery::all_kinds(rest));
-    let nodes = timeout_at(end, rest.fetch::<Value>("/api/v1/nodes"));
+    let nodes = timeout_at(end, rest.fetch::<Value>(&nodes_path));
     let mut facts = Facts {
         version: version.await.ok().and_then(Result::ok),
         kinds: kinds.await.ok().map(Result::unwrap_or_default),
@@ -137,7 +138,8 @@ async fn facts(rest: &Rest, member: &Member) -> Facts {
 async fn pods(rest: &Rest) -> Result<Pods, Error> {
     let (mut pods, mut next) = (Pods::default(), String::new());
     loop {
-        let page: PodPage = rest.fetch(&format!("/api/v1/pods?limit=500&continue={next}")).await?;
+        let path = Path::fixed("/api/v1/pods").with("limit", "500").with("continue", &next);
+        let page: PodPage = rest.fetch(&path).await?;
         page.items.iter().for_each(|pod| pods.add(pod));
         next = page.metadata.next;
         if next.is_empty() {
@@ -148,8 +150,8 @@ async fn pods(rest: &Rest) -> Result<Pods, Error> {
 
 /// Old clusters know only the older of the two endpoints.
 async fn healthy(rest: &Rest) -> Result<(), Error> {
-    match rest.fetch_text("/readyz").await {
-        Err(Error::NotFound { .. }) => rest.fetch_text("/healthz").await.map(drop),
+    match rest.fetch_text(&Path::fixed("/readyz")).await {
+        Err(Error::NotFound { .. }) => rest.fetch_text(&Path::fixed("/healthz")).await.map(drop),
         answer => answer.map(drop),
     }
 }

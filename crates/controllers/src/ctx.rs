@@ -15,7 +15,7 @@ pub use crate::members::Members;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::policy_status::Tally;
-use crate::rest::{Collection, Error, Rest};
+use crate::rest::{Collection, Error, Path, Rest};
 use crate::runtime::{Priority, Queue, QueueStats};
 use crate::view::{View, WorkKey};
 
@@ -204,7 +204,7 @@ impl Ctx {
     }
 
     /// The path of a template; none while its kind is not served.
-    pub fn template_path(&self, key: &TemplateKey) -> Option<String> {
+    pub fn template_path(&self, key: &TemplateKey) -> Option<Path> {
         let served = self.view.served(&key.api_version, &key.kind)?;
         let namespace = if served.namespaced { key.namespace.as_str() } else { "" };
         Some(Collection::new(&key.api_version, &served.plural, namespace).object(&key.name))

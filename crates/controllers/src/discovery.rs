@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::rest::{Error, Rest};
+use crate::rest::{Error, Path, Rest};
 use crate::view::Served;
 
 /// A kind that templates can have.
@@ -78,7 +78,7 @@ pub struct Found {
 
 /// The kinds that templates can have, each in its preferred version.
 pub async fn template_kinds(rest: &Rest) -> Result<Found, Error> {
-    let groups: GroupList = rest.fetch("/apis").await?;
+    let groups: GroupList = rest.fetch(&Path::fixed("/apis")).await?;
     let named = groups.groups.into_iter().filter(|group| !SKIPPED_GROUPS.contains(&group.name.as_str()));
     let versions = named.map(|group| group.preferred_version.group_version);
     kinds(rest, versions.collect(), is_template).await
@@ -86,7 +86,7 @@ pub async fn template_kinds(rest: &Rest) -> Result<Found, Error> {
 
 /// Every kind that a cluster serves, in every version.
 pub async fn all_kinds(rest: &Rest) -> Result<Found, Error> {
-    let groups: GroupList = rest.fetch("/apis").await?;
+    let groups: GroupList = rest.fetch(&Path::fixed("/apis")).await?;
     let versions = groups.groups.into_iter().flat_map(|group| group.versions);
     let versions = versions.map(|version| version.group_version).collect();
     kinds(rest, versions, |_, resource| !resource.name.contains('/')).await
@@ -119,8 +119,7 @@ async fn kinds(
 }
 
 async fn resources(rest: &Rest, api_version: &str) -> Result<Vec<Resource>, Error> {
-    let root = if api_version.contains('/') { "/apis" } else { "/api" };
-    Ok(rest.fetch::<ResourceList>(&format!("{root}/{api_version}")).await?.resources)
+    Ok(rest.fetch::<ResourceList>(&Path::of_version(api_version)).await?.resources)
 }
 
 /// What a cluster calls one kind in paths; none if it says that it does not serve it.
@@ -139,15 +138,15 @@ pub async fn served(rest: &Rest, api_version: &str, kind: &str) -> Result<Option
 /// kinds, but not their definition.
 pub async fn is_gone(rest: &Rest, api_version: &str, kind: &str) -> Result<bool, Error> {
     let Some((group, _)) = api_version.split_once('/') else { return Ok(false) };
-    let groups: GroupList = rest.fetch("/apis").await?;
+    let groups: GroupList = rest.fetch(&Path::fixed("/apis")).await?;
     let versions = groups.groups.into_iter().filter(|one| one.name == group).flat_map(|one| one.versions);
     for version in versions {
         if served(rest, &version.group_version, kind).await?.is_some() {
             return Ok(false);
         }
     }
-    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let all: Definitions = rest.fetch(definitions).await?;
+    let definitions = Path::fixed("/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
+    let all: Definitions = rest.fetch(&definitions).await?;
     Ok(!all.items.iter().any(|one| one.spec.group == group && one.spec.names.kind == kind))
 }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::ctx::{self, Ctx};
 use crate::reach::Reach;
-use crate::rest::{Collection, Error};
+use crate::rest::{Collection, Error, Path};
 use crate::runtime::{Next, Priority};
 use crate::view::WorkKey;
 
@@ -187,7 +187,7 @@ async fn deliver(
 }
 
 /// Whether the object that was decided about has made room for another, or for none: then it is decided anew.
-async fn has_changed(reach: &Reach<'_>, path: &str, wanted: &Value) -> Result<bool, Error> {
+async fn has_changed(reach: &Reach<'_>, path: &Path, wanted: &Value) -> Result<bool, Error> {
     let now = reach.ask(reach.rest.get::<Value>(path)).await?;
     Ok(now.is_none_or(|now| now["metadata"]["uid"] != wanted["metadata"]["uid"]))
 }
@@ -224,7 +224,7 @@ async fn take_back(
     key: &WorkKey,
     cluster: &Cluster,
     work: &Work,
-    path: &str,
+    path: &Path,
 ) -> Result<Next, Error> {
     let own = |one: &&String| *one == api::finalizers::EXECUTION;
     if !work.metadata.finalizers.iter().any(|one| own(&one)) {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::rest::{Collection, Error, Rest, Warrant};
+use crate::rest::{Collection, Error, Path, Rest, Warrant};
 
 /// The Lease of the controllers, by which metrics name it, too.
 pub const LEASE: &str = "longshore-controllers";
@@ -177,7 +177,7 @@ impl Candidate {
         Collection::new("coordination.k8s.io/v1", "leases", &self.namespace)
     }
 
-    fn path(&self) -> String {
+    fn path(&self) -> Path {
         self.collection().object(&self.name)
     }
 

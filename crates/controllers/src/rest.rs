@@ -1,7 +1,6 @@
 //! Requests to one cluster, through `kube::Client` and nothing else: the same in this process and over the
 //! network. Objects go in and out as whatever serialises; who they are is in the path.
 
-use std::fmt;
 use std::time::Duration;
 
 use api::ObjectMeta;
@@ -15,17 +14,22 @@ use tokio::time::Instant;
 mod difference;
 mod flow;
 mod pages;
+mod path;
 mod warrant;
 
 use difference::difference;
 pub use flow::Flow;
+pub use path::{Collection, Path};
 pub use warrant::Warrant;
+
+/// How long any answer may take. Who has less patience says so.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What every write says of itself: who owns the fields, and that warnings are not wanted. Warnings about fields would
 /// be read by nobody: what we write is typed, and what users wrote was judged when they wrote it.
-const WRITER: &str = "fieldManager=longshore&fieldValidation=Ignore";
-/// How long any answer may take. Who has less patience says so.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+fn as_writer(path: &Path) -> Path {
+    path.with("fieldManager", "longshore").with("fieldValidation", "Ignore")
+}
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -106,37 +110,6 @@ pub struct Written {
     pub metadata: ObjectMeta,
 }
 
-/// The path of a collection; its objects are one segment below.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Collection(String);
-
-impl Collection {
-    /// The collection of a resource; an empty namespace is the cluster, or all namespaces.
-    pub fn new(api_version: &str, plural: &str, namespace: &str) -> Self {
-        let root = if api_version.contains('/') { "/apis" } else { "/api" };
-        Self(match namespace {
-            "" => format!("{root}/{api_version}/{plural}"),
-            namespace => format!("{root}/{api_version}/namespaces/{namespace}/{plural}"),
-        })
-    }
-
-    /// The collection of one of Karmada's kinds.
-    pub fn of(kind: &api::kinds::Kind, namespace: &str) -> Self {
-        Self::new(&kind.api_version(), kind.plural, namespace)
-    }
-
-    /// The path of one object.
-    pub fn object(&self, name: &str) -> String {
-        format!("{}/{name}", self.0)
-    }
-}
-
-impl fmt::Display for Collection {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
 /// One cluster, as a place to send requests to. Clones share the connection.
 #[derive(Clone)]
 pub struct Rest {
@@ -186,7 +159,7 @@ impl Rest {
     }
 
     /// One object, none if it is not there.
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Error> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Error> {
         match self.send(Method::GET, path, "", None::<&()>).await {
             Ok(object) => Ok(Some(object)),
             Err(Error::NotFound { .. }) => Ok(None),
@@ -195,18 +168,17 @@ impl Rest {
     }
 
     /// A document that has to be there.
-    pub async fn fetch<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+    pub async fn fetch<T: DeserializeOwned>(&self, path: &Path) -> Result<T, Error> {
         self.send(Method::GET, path, "", None::<&()>).await
     }
 
     /// Asks for something whose answer is plain text.
-    pub async fn fetch_text(&self, path: &str) -> Result<String, Error> {
+    pub async fn fetch_text(&self, path: &Path) -> Result<String, Error> {
         let action = || format!("get {path}");
-        let request = Request::builder().uri(path).body(Vec::new()).map_err(|error| Error::Refused {
-            action: action(),
-            code: 400,
-            message: error.to_string(),
-        })?;
+        let request = Request::builder()
+            .uri(path.target()?)
+            .body(Vec::new())
+            .map_err(|error| Error::Refused { action: action(), code: 400, message: error.to_string() })?;
         tokio::time::timeout(PATIENCE, self.client.request_text(request))
             .await
             .map_err(|_| Error::TimedOut { action: action() })?
@@ -215,31 +187,31 @@ impl Rest {
 
     /// Creates an object.
     pub async fn create(&self, collection: &Collection, object: &impl Serialize) -> Result<Written, Error> {
-        let path = format!("{collection}?{WRITER}");
+        let path = as_writer(collection.path());
         self.send(Method::POST, &path, "application/json", Some(object)).await
     }
 
     /// Replaces an object; its resourceVersion says which state was seen.
-    pub async fn replace(&self, path: &str, object: &impl Serialize) -> Result<Written, Error> {
-        let path = format!("{path}?{WRITER}");
+    pub async fn replace(&self, path: &Path, object: &impl Serialize) -> Result<Written, Error> {
+        let path = as_writer(path);
         self.send(Method::PUT, &path, "application/json", Some(object)).await
     }
 
     /// Merges a patch; a resourceVersion in its metadata says which state was seen.
-    pub async fn merge(&self, path: &str, patch: &Value) -> Result<Written, Error> {
+    pub async fn merge(&self, path: &Path, patch: &Value) -> Result<Written, Error> {
         self.merge_into(path, patch).await
     }
 
     /// The same, for who wants to see what came of it.
-    pub async fn merge_into<T: DeserializeOwned>(&self, path: &str, patch: &Value) -> Result<T, Error> {
-        let path = format!("{path}?{WRITER}");
+    pub async fn merge_into<T: DeserializeOwned>(&self, path: &Path, patch: &Value) -> Result<T, Error> {
+        let path = as_writer(path);
         self.send(Method::PATCH, &path, "application/merge-patch+json", Some(patch)).await
     }
 
     /// Makes the status of an object, whose state of this version was seen, be `after`.
     pub async fn write_status(
         &self,
-        path: &str,
+        path: &Path,
         version: &str,
         before: &impl Serialize,
         after: &impl Serialize,
@@ -250,17 +222,17 @@ impl Rest {
             "metadata": { "resourceVersion": version },
             "status": difference(&before, &after),
         });
-        self.merge(&format!("{path}/status"), &patch).await
+        self.merge(&path.below("status"), &patch).await
     }
 
     /// Server-side apply.
-    pub async fn apply(&self, path: &str, object: &impl Serialize, force: bool) -> Result<Value, Error> {
-        let path = format!("{path}?{WRITER}&force={force}");
+    pub async fn apply(&self, path: &Path, object: &impl Serialize, force: bool) -> Result<Value, Error> {
+        let path = as_writer(path).with("force", if force { "true" } else { "false" });
         self.send(Method::PATCH, &path, "application/apply-patch+yaml", Some(object)).await
     }
 
     /// Deletes an object with background propagation; one that is gone is fine. `uid` guards namesakes.
-    pub async fn delete(&self, path: &str, uid: Option<&str>) -> Result<(), Error> {
+    pub async fn delete(&self, path: &Path, uid: Option<&str>) -> Result<(), Error> {
         let mut options =
             json!({ "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background" });
         if let Some(uid) = uid {
@@ -278,18 +250,18 @@ impl Rest {
     pub async fn send<T: DeserializeOwned>(
         &self,
         method: Method,
-        path: &str,
+        path: &Path,
         content: &str,
         body: Option<&impl Serialize>,
     ) -> Result<T, Error> {
-        let action =
-            || format!("{} {}", method.as_str().to_ascii_lowercase(), path.split('?').next().unwrap_or(path));
-        tracing::trace!(%method, path, "ask");
+        let action = || format!("{} {path}", method.as_str().to_ascii_lowercase());
+        let target = path.target()?;
+        tracing::trace!(%method, target, "ask");
         let bytes = match body {
             Some(body) => serde_json::to_vec(body).expect("our objects always serialise"),
             None => Vec::new(),
         };
-        let mut request = Request::builder().method(method.clone()).uri(path);
+        let mut request = Request::builder().method(method.clone()).uri(target);
         if !content.is_empty() {
             request = request.header(header::CONTENT_TYPE, content);
         }
@@ -360,9 +332,9 @@ mod tests {
         });
         let rest = Rest::new(Client::new(silent, "default"));
         let begun = Instant::now();
-        let answer = rest.get::<Value>("/api/v1/namespaces/default").await;
+        let answer = rest.get::<Value>(&Path::fixed("/api/v1/namespaces/default")).await;
         assert!(matches!(answer, Err(Error::TimedOut { .. })), "{answer:?}");
-        let answer = rest.fetch_text("/readyz").await;
+        let answer = rest.fetch_text(&Path::fixed("/readyz")).await;
         assert!(matches!(answer, Err(Error::TimedOut { .. })), "{answer:?}");
         assert_eq!(begun.elapsed(), PATIENCE * 2);
     }

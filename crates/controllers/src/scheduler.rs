@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::ctx::{Ctx, bindings};
 use crate::events::{Regarding, Tone};
-use crate::rest::Error;
+use crate::rest::{Error, Path};
 use crate::runtime::Next;
 
 const COMPONENT: &str = "karmada-scheduler";
@@ -101,7 +101,7 @@ async fn write(ctx: &Ctx, key: &BindingKey, seen: &Binding, outcome: &Placement)
 /// that was decided upon, the decision holds.
 async fn write_status(
     ctx: &Ctx,
-    path: &str,
+    path: &Path,
     mut binding: Binding,
     outcome: &Placement,
 ) -> Result<bool, Error> {

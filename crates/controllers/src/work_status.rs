@@ -11,8 +11,8 @@ use crate::rest::{Collection, Rest};
 use crate::runtime::{Outline, Priority, Seen, reflect};
 use crate::view::{Served, WorkKey};
 
-/// Only what Works brought, ready for a query.
-const MANAGED: &str = "karmada.io/managed%3Dtrue";
+/// Only what Works brought.
+const MANAGED: &str = "karmada.io/managed=true";
 
 /// One kind in one member.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

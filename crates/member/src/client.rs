@@ -145,7 +145,7 @@ impl Client {
         for (before, segment) in [("/namespaces/", namespace), ("/", &named.plural), ("/", name)] {
             if !segment.is_empty() {
                 path.push_str(before);
-                path.push_str(segment);
+                path.push_str(&escaped(segment));
             }
         }
         path + rest

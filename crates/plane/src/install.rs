@@ -2,7 +2,7 @@
 //! clients about the feature gates it runs with.
 
 use controllers::gates::Switches;
-use controllers::rest::{Collection, Error, Rest};
+use controllers::rest::{Collection, Error, Path, Rest};
 use decide::left_out::Unreadable;
 use serde_json::{Value, json};
 
@@ -89,6 +89,6 @@ pub async fn published_gates(control: &Rest) -> Result<Switches, NoteError> {
     Ok(Switches::heard(&data.unwrap_or_default())?)
 }
 
-fn note_path() -> String {
+fn note_path() -> Path {
     Collection::new("v1", "configmaps", PUBLIC_NAMESPACE).object(GATES)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use controllers::rest::{Collection, Path};
 use http::{Method, Request, header};
 use http_body_util::BodyExt as _;
 use kube::Client;
@@ -83,7 +84,7 @@ impl Door {
     }
 
     /// A document, none if it is not there.
-    pub async fn fetch(&self, path: &str) -> Result<Option<Value>, Trouble> {
+    pub async fn fetch(&self, path: &Path) -> Result<Option<Value>, Trouble> {
         let (code, body, _) = self.send(Method::GET, path, "", None).await?;
         match code {
             200 => Ok(Some(body)),
@@ -97,14 +98,14 @@ impl Door {
         let reference = named(manifest);
         let path = self.path(&reference).await?;
         let path = path.ok_or_else(|| Trouble(format!("{reference}: this kind is not served here")))?;
-        let path = format!("{path}?{}&force=true", self.options());
+        let path = self.asking(&path).with("force", "true");
         self.change(Method::PATCH, &path, "application/apply-patch+yaml", manifest).await
     }
 
     /// Changes fields of an object.
     pub async fn merge(&self, reference: &Reference, patch: &Value) -> Result<Answer, Trouble> {
         let path = self.known_path(reference).await?;
-        let path = format!("{path}?{}", self.options());
+        let path = self.asking(&path);
         self.change(Method::PATCH, &path, "application/merge-patch+json", patch).await
     }
 
@@ -122,10 +123,10 @@ impl Door {
 
     /// Every kind that is served, each once: in its group's preferred version if it is there.
     pub async fn kinds(&self) -> Result<Vec<Served>, Trouble> {
-        let groups = self.fetch("/apis").await?.unwrap_or_default();
+        let groups = self.fetch(&Path::fixed("/apis")).await?.unwrap_or_default();
         let mut kinds: Vec<Served> = Vec::new();
         for api_version in std::iter::once("v1").chain(versions(&groups)) {
-            let list = self.fetch(&root(api_version)).await?.unwrap_or_default();
+            let list = self.fetch(&Path::of_version(api_version)).await?.unwrap_or_default();
             let found = list["resources"].as_array().into_iter().flatten();
             for served in found.filter_map(|resource| served(api_version, resource)) {
                 if !kinds.iter().any(|known| known.kind == served.kind && known.group() == served.group()) {
@@ -137,11 +138,9 @@ impl Door {
     }
 
     /// The path of an object; none if nobody knows its kind.
-    pub async fn path(&self, reference: &Reference) -> Result<Option<String>, Trouble> {
-        Ok(self.find(reference).await?.map(|served| {
-            let collection = collection(&served, reference.namespace());
-            format!("{collection}/{}", reference.name)
-        }))
+    pub async fn path(&self, reference: &Reference) -> Result<Option<Path>, Trouble> {
+        let served = self.find(reference).await?;
+        Ok(served.map(|served| collection(&served, reference.namespace()).object(&reference.name)))
     }
 
     /// Whether objects of this kind live in namespaces; of those nobody knows that is assumed.
@@ -149,9 +148,9 @@ impl Door {
         Ok(self.find(reference).await?.is_none_or(|served| served.namespaced))
     }
 
-    fn options(&self) -> String {
-        let dry_run = if self.rehearses { "&dryRun=All" } else { "" };
-        format!("fieldManager={MANAGER}{dry_run}")
+    fn asking(&self, path: &Path) -> Path {
+        let path = path.with("fieldManager", MANAGER);
+        if self.rehearses { path.with("dryRun", "All") } else { path }
     }
 
     async fn find(&self, reference: &Reference) -> Result<Option<Served>, Trouble> {
@@ -166,7 +165,7 @@ impl Door {
         self.served.lock().expect("no one panics while holding it")
     }
 
-    async fn known_path(&self, reference: &Reference) -> Result<String, Trouble> {
+    async fn known_path(&self, reference: &Reference) -> Result<Path, Trouble> {
         let path = self.path(reference).await?;
         path.ok_or_else(|| Trouble(format!("{reference}: this kind is not served here")))
     }
@@ -187,7 +186,7 @@ impl Door {
     async fn change(
         &self,
         method: Method,
-        path: &str,
+        path: &Path,
         content: &str,
         body: &Value,
     ) -> Result<Answer, Trouble> {
@@ -199,7 +198,7 @@ impl Door {
     async fn send(
         &self,
         method: Method,
-        path: &str,
+        path: &Path,
         content: &str,
         body: Option<&Value>,
     ) -> Result<(u16, Value, Vec<String>), Trouble> {
@@ -216,13 +215,14 @@ impl Door {
     async fn send_once(
         &self,
         method: Method,
-        path: &str,
+        path: &Path,
         content: &str,
         body: Option<&Value>,
     ) -> Result<(u16, Value, Vec<String>), Trouble> {
         let action = || format!("{} {path}", method.as_str().to_ascii_lowercase());
         let bytes = body.map(|body| serde_json::to_vec(body).expect("a value always serialises"));
-        let mut request = Request::builder().method(method.clone()).uri(path);
+        let target = path.target().map_err(|error| Trouble(error.to_string()))?;
+        let mut request = Request::builder().method(method.clone()).uri(target);
         if !content.is_empty() {
             request = request.header(header::CONTENT_TYPE, content);
         }
@@ -263,19 +263,9 @@ fn served(api_version: &str, resource: &Value) -> Option<Served> {
 }
 
 /// The path of a kind's objects in a namespace.
-pub fn collection(served: &Served, namespace: &str) -> String {
-    let root = root(&served.api_version);
-    match served.namespaced && !namespace.is_empty() {
-        true => format!("{root}/namespaces/{namespace}/{}", served.plural),
-        false => format!("{root}/{}", served.plural),
-    }
-}
-
-fn root(api_version: &str) -> String {
-    match api_version.contains('/') {
-        true => format!("/apis/{api_version}"),
-        false => format!("/api/{api_version}"),
-    }
+pub fn collection(served: &Served, namespace: &str) -> Collection {
+    let namespace = if served.namespaced { namespace } else { "" };
+    Collection::new(&served.api_version, &served.plural, namespace)
 }
 
 /// The text of a warning, which comes as `299 - "text"`.

@@ -71,7 +71,7 @@ async fn collect(place: &str, door: &Door, ending: &mut Ending) -> Result<(), Tr
         if !served.listable || NOISE.contains(&served.kind.as_str()) {
             continue;
         }
-        let list = door.fetch(&collection(&served, "")).await?.unwrap_or_default();
+        let list = door.fetch(collection(&served, "").path()).await?.unwrap_or_default();
         for mut object in list["items"].as_array().into_iter().flatten().cloned() {
             let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
             let key = format!("{place}: {} {}/{}", served.kind, text("namespace"), text("name"));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::{annotations, names};
+use controllers::rest::Collection;
 use serde_json::Value;
 
 use crate::door::Door;
@@ -125,7 +126,7 @@ impl Judge<'_> {
             };
             let door = self.ground.member(member)?;
             let now = essence(door.get(reference).await?.unwrap_or_default());
-            let path = door.path(reference).await?.unwrap_or_default();
+            let path = door.path(reference).await?.map(|path| path.to_string()).unwrap_or_default();
             if now != *before {
                 problems.push(format!("it was changed in {member}: {}", first_difference(before, &now)));
             } else if let Ground::Simulated(simulated) = self.ground
@@ -287,7 +288,7 @@ async fn events(
         true => reference.namespace(),
         false => DEFAULT_NAMESPACE,
     };
-    let list = control.fetch(&format!("/api/v1/namespaces/{namespace}/events")).await?.unwrap_or_default();
+    let list = control.fetch(Collection::new("v1", "events", namespace).path()).await?.unwrap_or_default();
     let about = |event: &&Value| {
         let object = &event["involvedObject"];
         let about = object["uid"].as_str().unwrap_or_default();

@@ -112,7 +112,8 @@ impl Live {
 
     /// The clusters that have joined, whether they were named or not.
     pub(crate) async fn joined(&self) -> Result<Vec<Value>, Trouble> {
-        let mut list = self.control.fetch(CLUSTERS).await?.unwrap_or_default();
+        let mut list =
+            self.control.fetch(&controllers::rest::Path::fixed(CLUSTERS)).await?.unwrap_or_default();
         Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
     }
 }

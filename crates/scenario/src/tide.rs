@@ -1,13 +1,14 @@
 //! Whether anything at all was written to live API servers since the last look: one small request each, instead of one
 //! for every object that somebody might look at. Knows no objects.
 
+use controllers::rest::Path;
 use futures::future::try_join_all;
 use serde_json::Value;
 
 use crate::ground::{Ground, Trouble};
 
 /// A list of anything tells the revision of the whole store.
-const ANYTHING: &str = "/api/v1/namespaces?limit=1";
+const ANYTHING: &str = "/api/v1/namespaces";
 
 /// How far all stores were at the last look.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,7 +20,11 @@ impl Tide {
         let members = ground.members();
         let places = std::iter::once(None).chain(members.iter().map(|member| Some(member.as_str())));
         let looks = places.map(|place| async move {
-            let list = ground.place(place)?.fetch(ANYTHING).await?.unwrap_or_default();
+            let list = ground
+                .place(place)?
+                .fetch(&Path::fixed(ANYTHING).with("limit", "1"))
+                .await?
+                .unwrap_or_default();
             let revision = list.pointer("/metadata/resourceVersion").and_then(Value::as_str);
             Ok(revision.unwrap_or_default().to_owned())
         });

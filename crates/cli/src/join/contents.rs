@@ -2,7 +2,7 @@
 //! every doubt is an error.
 
 use anyhow::{Context as _, Result};
-use controllers::rest::{Collection, Rest};
+use controllers::rest::{Collection, Path, Rest};
 use serde_json::Value;
 
 /// Something in a namespace that is not in every new one, as kubectl would name it.
@@ -28,14 +28,13 @@ pub async fn stranger(rest: &Rest, namespace: &str) -> Result<Option<String>> {
 
 /// Every kind whose objects would go with their namespace, by version and plural.
 async fn kinds(rest: &Rest) -> Result<Vec<(String, String)>> {
-    let groups: Value = rest.fetch("/apis").await.context("ask for the kinds")?;
+    let groups: Value = rest.fetch(&Path::fixed("/apis")).await.context("ask for the kinds")?;
     let versions = list(&groups["groups"]).flat_map(|group| list(&group["versions"]));
     let versions = versions.filter_map(|version| version["groupVersion"].as_str());
     let mut kinds = Vec::new();
     for version in std::iter::once("v1").chain(versions) {
-        let root = if version.contains('/') { "/apis" } else { "/api" };
         let served: Value =
-            rest.fetch(&format!("{root}/{version}")).await.with_context(|| format!("ask for {version}"))?;
+            rest.fetch(&Path::of_version(version)).await.with_context(|| format!("ask for {version}"))?;
         let deleted = list(&served["resources"]).filter(|resource| is_deleted_with_namespace(resource));
         let plurals = deleted.filter_map(|resource| resource["name"].as_str());
         kinds.extend(plurals.map(|plural| (version.to_owned(), plural.to_owned())));

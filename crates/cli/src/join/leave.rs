@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use api::cluster::SyncMode;
 use api::kinds::{CLUSTER, WORK};
 use api::{Cluster, names};
-use controllers::rest::{Collection, Error, Rest};
+use controllers::rest::{Collection, Error, Path, Rest};
 use serde_json::{Value, json};
 
 use super::account::Account;
@@ -110,7 +110,7 @@ async fn may_go(name: &str, cluster: Option<&Cluster>, far: Option<&Far>) -> Res
     }
 }
 
-async fn wait(control: &Rest, arguments: &Unjoin, path: &str) -> Result<()> {
+async fn wait(control: &Rest, arguments: &Unjoin, path: &Path) -> Result<()> {
     let begun = tokio::time::Instant::now();
     while control.get::<Value>(path).await?.is_some() {
         if begun.elapsed() > Duration::from_secs(arguments.wait) {
@@ -127,7 +127,7 @@ async fn wait(control: &Rest, arguments: &Unjoin, path: &str) -> Result<()> {
 }
 
 /// Takes away whatever keeps the Cluster: what is in the member stays there.
-async fn forget(control: &Rest, name: &str, path: &str) -> Result<()> {
+async fn forget(control: &Rest, name: &str, path: &Path) -> Result<()> {
     let namespace = names::execution_namespace(name);
     let works = Collection::of(&WORK, &namespace);
     let mut held = Vec::new();
@@ -143,7 +143,7 @@ async fn forget(control: &Rest, name: &str, path: &str) -> Result<()> {
     release(control, path).await.with_context(|| format!("release Cluster {name}"))
 }
 
-async fn release(control: &Rest, path: &str) -> Result<()> {
+async fn release(control: &Rest, path: &Path) -> Result<()> {
     let patch = json!({ "metadata": { "finalizers": null } });
     match control.merge(path, &patch).await {
         Ok(_) | Err(Error::NotFound { .. }) => remove(control, path).await,

@@ -157,6 +157,7 @@ pub fn there(request: &Request, live: Option<&Value>) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use controllers::rest::Collection;
     use serde_json::json;
 
     use super::*;
@@ -169,7 +170,7 @@ mod tests {
             kind: kind.to_owned(),
             namespace: "shop".to_owned(),
             name: "x".to_owned(),
-            collection: String::new(),
+            collection: Collection::new(api_version, "xs", "shop"),
             body,
             before: String::new(),
         }

@@ -2,7 +2,7 @@
 //! is planned is what they would do. It can be tried before it is made.
 
 use anyhow::{Context as _, Result};
-use controllers::rest::{Collection, Error, Rest};
+use controllers::rest::{Collection, Error, Path, Rest};
 use controllers::snapshot::is_secret;
 use decide::template::digest;
 use http::Method;
@@ -48,7 +48,7 @@ pub struct Request {
     /// Name.
     pub name: String,
     /// Where requests go: the collection.
-    pub collection: String,
+    pub collection: Collection,
     /// The manifest, or the patch.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub body: Value,
@@ -97,7 +97,7 @@ impl Request {
             kind: kind.kind.clone(),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            collection: collection.to_string(),
+            collection,
             body,
             before: live.as_ref().map(state).unwrap_or_default(),
         };
@@ -115,7 +115,7 @@ impl Request {
             kind: target.kind.kind.clone(),
             namespace: target.namespace.clone(),
             name: target.name.clone(),
-            collection: collection.to_string(),
+            collection,
             body: Value::Null,
             before: live.as_ref().map(state).unwrap_or_default(),
         };
@@ -129,15 +129,17 @@ impl Request {
 
     /// Sends it; `dry` only tries it. The answer is the object as it would be or is.
     pub async fn send(&self, rest: &Rest, dry: bool) -> Result<Value, Error> {
-        let query =
-            format!("fieldManager={MANAGER}&fieldValidation=Strict{}", if dry { "&dryRun=All" } else { "" });
+        let asking = |path: &Path| {
+            let path = path.with("fieldManager", MANAGER).with("fieldValidation", "Strict");
+            if dry { path.with("dryRun", "All") } else { path }
+        };
         match self.verb {
             Verb::Create => {
-                let path = format!("{}?{query}", self.collection);
+                let path = asking(self.collection.path());
                 rest.send(Method::POST, &path, "application/json", Some(&self.body)).await
             }
             Verb::Patch => {
-                let path = format!("{}?{query}", self.path());
+                let path = asking(&self.path());
                 rest.send(Method::PATCH, &path, "application/merge-patch+json", Some(&self.body)).await
             }
             Verb::Delete => {
@@ -160,8 +162,8 @@ impl Request {
         }
     }
 
-    fn path(&self) -> String {
-        format!("{}/{}", self.collection, self.name)
+    fn path(&self) -> Path {
+        self.collection.object(&self.name)
     }
 }
 

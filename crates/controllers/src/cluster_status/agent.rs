@@ -9,7 +9,7 @@ use decide::conditions;
 use serde_json::{Value, json};
 
 use crate::ctx::Ctx;
-use crate::rest::{Collection, Error};
+use crate::rest::{Collection, Error, Path};
 use crate::runtime::Next;
 
 /// How long the agent may be silent.
@@ -20,7 +20,7 @@ const STARTUP_GRACE: Duration = Duration::from_secs(60);
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Listens for one member's agent.
-pub async fn reconcile(ctx: &Ctx, cluster: &Cluster, path: &str) -> Result<Next, Error> {
+pub async fn reconcile(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Next, Error> {
     let name = &cluster.metadata.name;
     let lease = Collection::new("coordination.k8s.io/v1", "leases", "karmada-cluster").object(name);
     let lease = ctx.control.get::<Value>(&lease).await?.unwrap_or_default();
@@ -38,7 +38,7 @@ pub async fn reconcile(ctx: &Ctx, cluster: &Cluster, path: &str) -> Result<Next,
             "metadata": { "resourceVersion": cluster.metadata.resource_version },
             "status": { "conditions": conditions },
         });
-        ctx.control.merge(&format!("{path}/status"), &patch).await?;
+        ctx.control.merge(&path.below("status"), &patch).await?;
     }
     Ok(Next::After(EVERY))
 }

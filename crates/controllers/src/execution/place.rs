@@ -11,12 +11,12 @@ use super::text;
 use crate::ctx::{self, Ctx, bindings};
 use crate::discovery;
 use crate::reach::Reach;
-use crate::rest::{Collection, Error};
+use crate::rest::{Collection, Error, Path};
 use crate::view::{binding_id, binding_of_work};
 
 /// The path of a manifest's object; none if the member does not serve its kind. The control plane mostly knows;
 /// where it no longer serves a kind itself, the member still may.
-pub async fn path(ctx: &Ctx, reach: &Reach<'_>, manifest: &Value) -> Result<Option<String>, Error> {
+pub async fn path(ctx: &Ctx, reach: &Reach<'_>, manifest: &Value) -> Result<Option<Path>, Error> {
     let (api_version, kind) = (text(manifest, "apiVersion"), text(manifest, "kind"));
     let served = match ctx.view.served(api_version, kind) {
         Some(served) => Some(served),

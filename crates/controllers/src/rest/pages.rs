@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Collection, Error, Rest};
 
 /// How many objects a page has.
-const PAGE: usize = 500;
+const PAGE: &str = "500";
 
 #[derive(Deserialize)]
 struct Page {
@@ -24,7 +24,7 @@ struct PageMetadata {
 
 impl Rest {
     /// Shows every object of a collection, and answers with the revision at which they were so. Items of a list may
-    /// lack apiVersion and kind; `selector` is a label selector, ready for a query.
+    /// lack apiVersion and kind; `selector` is a label selector.
     pub async fn pages(
         &self,
         collection: &Collection,
@@ -33,7 +33,8 @@ impl Rest {
     ) -> Result<String, Error> {
         let mut next = String::new();
         loop {
-            let path = format!("{collection}?limit={PAGE}&labelSelector={selector}&continue={next}");
+            let path =
+                collection.path().with("limit", PAGE).with("labelSelector", selector).with("continue", &next);
             let page: Page = self.fetch(&path).await?;
             page.items.into_iter().for_each(&mut each);
             next = page.metadata.next;

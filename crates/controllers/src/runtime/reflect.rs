@@ -115,7 +115,7 @@ impl Known {
 }
 
 /// Tells `sink` everything that is in the collection and what becomes of it, until `stop`. `fill` adds
-/// apiVersion and kind, which items of a list may lack; `selector` is a label selector, ready for a query.
+/// apiVersion and kind, which items of a list may lack; `selector` is a label selector.
 pub async fn reflect<T: Reflected>(
     rest: Rest,
     collection: Collection,
@@ -223,16 +223,14 @@ async fn watch<T: Reflected>(
     known: &mut Known,
     sink: &mut (impl FnMut(Seen<T>) + Send),
 ) -> Result<Option<String>, Error> {
-    let path = format!(
-        "{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}\
-         &labelSelector={selector}&resourceVersion={from}"
-    );
+    let path = collection.path().with("watch", "true").with("allowWatchBookmarks", "true");
+    let path = path.with("timeoutSeconds", &WATCH_SECONDS.to_string());
+    let path = path.with("labelSelector", selector).with("resourceVersion", from);
     let action = || format!("watch {collection}");
-    let request = http::Request::builder().uri(path).body(Vec::new()).map_err(|error| Error::Refused {
-        action: action(),
-        code: 400,
-        message: error.to_string(),
-    })?;
+    let request = http::Request::builder()
+        .uri(path.target()?)
+        .body(Vec::new())
+        .map_err(|error| Error::Refused { action: action(), code: 400, message: error.to_string() })?;
     let failed = |error| failure(action(), error);
     let opened = tokio::time::timeout(PATIENCE, rest.client().request_events::<Unread>(request)).await;
     let events = opened.map_err(|_| Error::TimedOut { action: action() })?.map_err(failed)?;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::kinds::{MINI, define};
-use crate::stack::{CONFIG, POLICY, Stack, config_map, policy, work_of};
+use crate::stack::{CONFIG, POLICY, Stack, at, config_map, policy, work_of};
 
 const BOTH: [&str; 2] = ["member1", "member2"];
 const CAR: &str = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/mini-car";
@@ -78,7 +78,7 @@ async fn is_divided(stack: &mut Stack) {
         }
         stack.merge(&format!("{work}/status"), json!({ "status": { "conditions": conditions } })).await;
         let patch = json!({ "spec": { "replicas": replicas } });
-        stack.member(member).rest.merge(MINI, &patch).await.expect("the server answers");
+        stack.member(member).rest.merge(&at(MINI), &patch).await.expect("the server answers");
         stack.member(member).gate.forget();
     }
 }

@@ -3,14 +3,14 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::stack::{BINDING, NGINX, Stack, cluster_path, condition, impatient, namespace, work_path};
+use crate::stack::{BINDING, NGINX, Stack, at, cluster_path, condition, impatient, namespace, work_path};
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_leaves_takes_its_works_and_its_objects_along() {
     let mut stack = Stack::with_nginx(&["member1", "member2"], json!({})).await;
     stack.until_work("member1", "Applied", "True").await;
     stack.until_work("member2", "Applied", "True").await;
-    stack.control.rest.delete(&cluster_path("member1"), None).await.unwrap();
+    stack.control.rest.delete(&at(&cluster_path("member1")), None).await.unwrap();
     stack.control.until_gone(&cluster_path("member1")).await;
     assert_eq!(stack.control.get(&work_path("member1")).await, None);
     assert_eq!(stack.control.get("/api/v1/namespaces/karmada-es-member1").await, None);
@@ -38,7 +38,7 @@ async fn what_a_leaving_cluster_has_does_not_wait_for_the_end_of_its_namespace()
     stack.until_in("/api/v1/namespaces/team", &["member1", "member2"]).await;
     let emptying = "DELETE /api/v1/namespaces/karmada-es-member1";
     stack.control.gate.refuse(emptying, StatusCode::INTERNAL_SERVER_ERROR);
-    stack.control.rest.delete(&cluster_path("member1"), None).await.unwrap();
+    stack.control.rest.delete(&at(&cluster_path("member1")), None).await.unwrap();
     stack.until_in(NGINX, &["member2"]).await;
     stack.until_in("/api/v1/namespaces/team", &["member2"]).await;
     assert!(stack.control.get(&cluster_path("member1")).await.is_some(), "its namespace is still there");
@@ -54,7 +54,7 @@ async fn a_dead_cluster_can_leave_and_keeps_what_it_has() {
     stack.member("member1").gate.shut();
     let dead = |cluster: &Value| condition(cluster, "Ready") == "False";
     stack.control.until("not ready", &cluster_path("member1"), dead).await;
-    stack.control.rest.delete(&cluster_path("member1"), None).await.unwrap();
+    stack.control.rest.delete(&at(&cluster_path("member1")), None).await.unwrap();
     stack.control.until_gone(&cluster_path("member1")).await;
     assert!(stack.member("member1").get(NGINX).await.is_some());
     stack.stop().await;

@@ -3,7 +3,7 @@
 use controllers::rest::Collection;
 use serde_json::{Value, json};
 
-use crate::stack::{NGINX, Stack, nginx, policy, work_path};
+use crate::stack::{NGINX, Stack, at, nginx, policy, work_path};
 
 async fn with_foreign_nginx(resolution: Value) -> Stack {
     let stack = Stack::new(&["member1"]).await;
@@ -23,7 +23,7 @@ async fn c4_an_object_of_the_members_own_is_left_alone() {
     let message = work["status"]["conditions"].to_string();
     assert!(message.contains("already exists in the cluster"), "{message}");
     assert_eq!(stack.member("member1").get(NGINX).await.unwrap()["spec"]["replicas"], 8);
-    stack.control.rest.delete(NGINX, None).await.unwrap();
+    stack.control.rest.delete(&at(NGINX), None).await.unwrap();
     stack.control.until_gone(&work_path("member1")).await;
     let object = stack.member("member1").get(NGINX).await.unwrap();
     assert_eq!(object["spec"]["replicas"], 8, "what was never ours is not ours to delete");
@@ -42,7 +42,7 @@ async fn c4_it_is_taken_over_when_the_policy_says_so() {
 async fn what_is_preserved_stays_without_our_marks() {
     let mut stack = Stack::with_nginx(&["member1"], json!({ "preserveResourcesOnDeletion": true })).await;
     stack.until_work("member1", "Applied", "True").await;
-    stack.control.rest.delete(NGINX, None).await.unwrap();
+    stack.control.rest.delete(&at(NGINX), None).await.unwrap();
     stack.control.until_gone(&work_path("member1")).await;
     let object = stack.member("member1").get(NGINX).await.unwrap();
     let marks = format!("{}{}", object["metadata"]["labels"], object["metadata"]["annotations"]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stack::{BINDING, NGINX, Stack, condition};
+use crate::stack::{BINDING, NGINX, Stack, at, condition};
 
 fn patches(stack: &Stack) -> usize {
     let writes = stack.member("member1").gate.writes();
@@ -20,12 +20,12 @@ async fn an_edited_object_is_repaired() {
     stack.until_work("member1", "Applied", "True").await;
     let member = stack.member("member1");
     let edit = json!({ "spec": { "replicas": 9 } });
-    member.rest.merge(NGINX, &edit).await.unwrap();
+    member.rest.merge(&at(NGINX), &edit).await.unwrap();
     member.until("repaired", NGINX, |object| object["spec"]["replicas"] == 2).await;
     for marks in
         [json!({ "annotations": { "work.karmada.io/name": null } }), json!({ "labels": { "app": "x" } })]
     {
-        member.rest.merge(NGINX, &json!({ "metadata": marks })).await.unwrap();
+        member.rest.merge(&at(NGINX), &json!({ "metadata": marks })).await.unwrap();
         member.until("marked again", NGINX, is_marked).await;
     }
     stack.stop().await;
@@ -37,7 +37,7 @@ async fn a_deleted_object_comes_back() {
     stack.until_work("member1", "Applied", "True").await;
     let member = stack.member("member1");
     let first = member.get(NGINX).await.unwrap();
-    member.rest.delete(NGINX, None).await.unwrap();
+    member.rest.delete(&at(NGINX), None).await.unwrap();
     let reborn = |object: &Value| object.is_object() && object["metadata"]["uid"] != first["metadata"]["uid"];
     member.until("back", NGINX, reborn).await;
     stack.stop().await;
@@ -56,7 +56,7 @@ async fn what_the_member_reports_reaches_the_template_and_costs_no_write_to_the_
             "replicas": 2, "updatedReplicas": 2, "readyReplicas": ready, "availableReplicas": ready,
             "observedGeneration": generation,
         } });
-        member.rest.merge(&format!("{NGINX}/status"), &status).await.unwrap();
+        member.rest.merge(&at(&format!("{NGINX}/status")), &status).await.unwrap();
         stack
             .control
             .until("template status", NGINX, |template| template["status"]["readyReplicas"] == ready)

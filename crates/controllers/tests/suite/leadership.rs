@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-use crate::stack::Place;
+use crate::stack::{Place, at};
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/one";
 
@@ -118,12 +118,13 @@ async fn who_resigns_is_followed_at_once() {
 }
 
 async fn edit(place: &Place, spec: Value) {
-    place.rest.merge(LEASE, &json!({ "spec": spec })).await.expect("the server answers");
+    place.rest.merge(&at(LEASE), &json!({ "spec": spec })).await.expect("the server answers");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_somebody_deleted_is_not_free_before_its_time() {
-    check_handover(async |place| place.rest.delete(LEASE, None).await.expect("the server answers")).await;
+    check_handover(async |place| place.rest.delete(&at(LEASE), None).await.expect("the server answers"))
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,7 +143,7 @@ async fn who_leads_makes_the_lease_good_again() {
     let Rivals { place, first, second, .. } = &rivals;
     for emptied in [false, true] {
         match emptied {
-            false => place.rest.delete(LEASE, None).await.expect("the server answers"),
+            false => place.rest.delete(&at(LEASE), None).await.expect("the server answers"),
             true => edit(place, json!({ "holderIdentity": null })).await,
         }
         place.until("held again", LEASE, |lease| lease["spec"]["holderIdentity"] == "one").await;
@@ -230,6 +231,6 @@ async fn nothing_is_written_without_a_warrant_not_even_what_is_under_way() {
     assert!(matches!(rest.create(&maps, &map("c")).await, Err(Error::Unwarranted { .. })));
     assert_eq!(begun.elapsed().as_secs(), 10);
     for (name, expected) in [("a", false), ("b", true), ("c", false)] {
-        assert_eq!(place.get(&maps.object(name)).await.is_some(), expected, "{name}");
+        assert_eq!(place.get(&maps.object(name).to_string()).await.is_some(), expected, "{name}");
     }
 }

@@ -24,7 +24,7 @@ mod told;
 mod watched;
 
 use serde_json::{Value, json};
-use stack::{BINDING, NGINX, Stack, condition};
+use stack::{BINDING, NGINX, Stack, at, condition};
 
 #[tokio::test(start_paused = true)]
 async fn a_deployment_reaches_its_members_and_leaves_them() {
@@ -37,7 +37,7 @@ async fn a_deployment_reaches_its_members_and_leaves_them() {
     stack.edit_policy(json!({ "placement": { "clusterAffinity": { "clusterNames": ["member2"] } } })).await;
     stack.member("member1").until_gone(NGINX).await;
     assert!(stack.member("member2").get(NGINX).await.is_some());
-    stack.control.rest.delete(NGINX, None).await.unwrap();
+    stack.control.rest.delete(&at(NGINX), None).await.unwrap();
     stack.member("member2").until_gone(NGINX).await;
     stack.stop().await;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stack::{Stack, condition, namespace};
+use crate::stack::{Stack, at, condition, namespace};
 
 const TEAM: &str = "/api/v1/namespaces/team";
 
@@ -14,11 +14,16 @@ async fn a_namespace_goes_to_every_member_also_to_those_that_join_later_and_ends
     stack.member("member1").until("synced", TEAM, there).await;
     stack.join("member2").await;
     stack.member("member2").until("synced", TEAM, there).await;
-    stack.control.rest.merge(TEAM, &json!({ "metadata": { "labels": { "owner": "you" } } })).await.unwrap();
+    stack
+        .control
+        .rest
+        .merge(&at(TEAM), &json!({ "metadata": { "labels": { "owner": "you" } } }))
+        .await
+        .unwrap();
     for member in stack.members.values() {
         member.until("followed", TEAM, |namespace| namespace["metadata"]["labels"]["owner"] == "you").await;
     }
-    stack.control.rest.delete(TEAM, None).await.unwrap();
+    stack.control.rest.delete(&at(TEAM), None).await.unwrap();
     for member in stack.members.values() {
         member.until_gone(TEAM).await;
     }
@@ -47,7 +52,7 @@ async fn a_template_finds_its_namespace_in_the_member() {
     let refused = |work: &Value| condition(work, "Applied") == "False";
     stack.control.until("refused", &work, refused).await;
     let admit = json!({ "metadata": { "labels": { "namespace.karmada.io/skip-auto-propagation": null } } });
-    stack.control.rest.merge(TEAM, &admit).await.unwrap();
+    stack.control.rest.merge(&at(TEAM), &admit).await.unwrap();
     let path = "/apis/apps/v1/namespaces/team/deployments/nginx";
     stack.member("member1").until("arrived", path, Value::is_object).await;
     stack.stop().await;

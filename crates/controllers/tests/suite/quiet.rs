@@ -8,7 +8,7 @@ use controllers::gates::Switches;
 use controllers::rest::{Collection, Warrant};
 use serde_json::json;
 
-use crate::stack::{CONFIG, NGINX, Stack, condition, config_map, deployment, namespace, nginx, policy};
+use crate::stack::{CONFIG, NGINX, Stack, at, condition, config_map, deployment, namespace, nginx, policy};
 
 const BOTH: [&str; 2] = ["member1", "member2"];
 
@@ -170,7 +170,7 @@ async fn report_status(stack: &Stack) {
         "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
         "observedGeneration": object["metadata"]["generation"],
     } });
-    member.rest.merge(&format!("{NGINX}/status"), &status).await.expect("the server answers");
+    member.rest.merge(&at(&format!("{NGINX}/status")), &status).await.expect("the server answers");
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::stack::{
-    BINDING, CONFIG, NGINX, POLICY, Stack, cluster_path, config_map, impatient, namespace, nginx, policy,
+    BINDING, CONFIG, NGINX, POLICY, Stack, at, cluster_path, config_map, impatient, namespace, nginx, policy,
     work_path,
 };
 
@@ -159,7 +159,7 @@ async fn a_namespace_that_is_deleted_and_made_again_at_once_is_there_in_the_end(
         "team",
         "",
     ));
-    let owners = stack.get(&work).await["metadata"]["ownerReferences"].clone();
+    let owners = stack.get(&work.to_string()).await["metadata"]["ownerReferences"].clone();
     assert_eq!(owners[0]["uid"], uid);
     stack.stop().await;
 }
@@ -218,7 +218,7 @@ async fn what_goes_before_its_member_is_watched_comes_back() {
     stack.member("member1").gate.refuse("GET /apis/apps/v1/deployments$", StatusCode::INTERNAL_SERVER_ERROR);
     stack.restart().await;
     stack.settle().await;
-    stack.member("member1").rest.delete(NGINX, None).await.unwrap();
+    stack.member("member1").rest.delete(&at(NGINX), None).await.unwrap();
     stack.member("member1").gate.open();
     stack.until_in(NGINX, &BOTH).await;
     stack.stop().await;
@@ -229,7 +229,7 @@ async fn a_stranger_in_place_of_our_object_is_not_overwritten() {
     let mut stack = applied().await;
     let member = stack.member("member1");
     member.gate.shut();
-    member.rest.delete(NGINX, None).await.unwrap();
+    member.rest.delete(&at(NGINX), None).await.unwrap();
     let deployments = Collection::new("apps/v1", "deployments", "default");
     let mut stranger = nginx();
     stranger["spec"]["replicas"] = json!(8);
@@ -285,7 +285,7 @@ async fn a_namespace_that_ends_takes_everything_along_and_one_that_ends_in_a_mem
     stack.settle().await;
     let member = stack.member("member1");
     let first = member.get(there).await.unwrap()["metadata"]["uid"].clone();
-    member.rest.delete("/api/v1/namespaces/team", None).await.unwrap();
+    member.rest.delete(&at("/api/v1/namespaces/team"), None).await.unwrap();
     let reborn = |object: &Value| object.is_object() && object["metadata"]["uid"] != first;
     member.until("back", there, reborn).await;
     stack.delete("/api/v1/namespaces/team").await;

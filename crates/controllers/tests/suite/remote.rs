@@ -11,7 +11,7 @@ use controllers::members::Settings;
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
-use crate::stack::{NGINX, Place, Stack, cluster_path, condition, impatient, namespace, nginx, policy};
+use crate::stack::{NGINX, Place, Stack, at, cluster_path, condition, impatient, namespace, nginx, policy};
 use far::{Far, proxy};
 
 const SECRET: &str = "/api/v1/namespaces/karmada-cluster/secrets/far";
@@ -64,7 +64,7 @@ async fn a_member_on_the_network_is_served_and_watched() {
     let (mut stack, place, _far) = with_far(json!({})).await;
     let first = place.until("delivered", NGINX, Value::is_object).await;
     stack.until_work("far", "Applied", "True").await;
-    place.rest.delete(NGINX, None).await.unwrap();
+    place.rest.delete(&at(NGINX), None).await.unwrap();
     let reborn = |object: &Value| object.is_object() && object["metadata"]["uid"] != first["metadata"]["uid"];
     place.until("repaired", NGINX, reborn).await;
     stack.stop().await;
@@ -81,7 +81,7 @@ async fn another_token_is_taken_up_and_a_lost_one_is_told() {
     stack.merge(NGINX, json!({ "spec": { "replicas": 5 } })).await;
     place.until("current", NGINX, |object| object["spec"]["replicas"] == 5).await;
     // Watches go the new way, too.
-    place.rest.delete(NGINX, None).await.unwrap();
+    place.rest.delete(&at(NGINX), None).await.unwrap();
     place.until("repaired", NGINX, Value::is_object).await;
     stack.delete(SECRET).await;
     until_ready(&stack, "False", "the secret karmada-cluster/far of cluster far is not found").await;

@@ -14,7 +14,7 @@ use apiserver::{ApiServer, Config};
 use controllers::ctx::{Ctx, Members};
 use controllers::gates::Switches;
 use controllers::members::Settings;
-use controllers::rest::{Collection, Rest};
+use controllers::rest::{Collection, Path, Rest};
 use controllers::runtime::QueueStats;
 use controllers::start::{self, Controllers};
 use jiff::Timestamp;
@@ -49,6 +49,11 @@ impl Dice {
             || self.0.fetch_add(1, Ordering::Relaxed).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         u128::from(next()) << 64 | u128::from(next())
     }
+}
+
+/// A path as tests write it, which are all well known.
+pub fn at(path: &str) -> Path {
+    Path::fixed(path.to_owned().leak())
 }
 
 /// An API server: for the test, and for the controllers.
@@ -93,7 +98,7 @@ impl Place {
 
     /// One object.
     pub async fn get(&self, path: &str) -> Option<Value> {
-        self.rest.get(path).await.expect("the server answers")
+        self.rest.get(&at(path)).await.expect("the server answers")
     }
 
     /// Waits until an object is as it should be.
@@ -271,17 +276,17 @@ impl Stack {
     pub async fn create(&self, object: Value) -> String {
         let collection = collection(&object);
         self.control.rest.create(&collection, &object).await.expect("the server answers");
-        collection.object(object["metadata"]["name"].as_str().expect("it has a name"))
+        collection.object(object["metadata"]["name"].as_str().expect("it has a name")).to_string()
     }
 
     /// Changes an object of the control plane.
     pub async fn merge(&self, path: &str, patch: Value) {
-        self.control.rest.merge(path, &patch).await.expect("the server answers");
+        self.control.rest.merge(&at(path), &patch).await.expect("the server answers");
     }
 
     /// Deletes an object of the control plane.
     pub async fn delete(&self, path: &str) {
-        self.control.rest.delete(path, None).await.expect("the server answers");
+        self.control.rest.delete(&at(path), None).await.expect("the server answers");
     }
 
     /// The members that have an object at this path.

@@ -4,7 +4,7 @@ use controllers::gates;
 use controllers::members::Settings;
 use serde_json::{Value, json};
 
-use crate::stack::{CONFIG, Stack, config_map, namespace, policy};
+use crate::stack::{CONFIG, Stack, at, config_map, namespace, policy};
 
 async fn claimed_by(stack: &Stack, path: &str) -> String {
     let annotations = stack.get(path).await["metadata"]["annotations"].clone();
@@ -131,7 +131,7 @@ async fn u7_a_rollout_policy_holds_and_releases() {
     let data = async |stack: &Stack| {
         let mut found = Vec::new();
         for name in ["member1", "member2"] {
-            let object: Value = stack.ctx.members.get(name).unwrap().fetch(CONFIG).await.unwrap();
+            let object: Value = stack.ctx.members.get(name).unwrap().fetch(&at(CONFIG)).await.unwrap();
             found.push(object["data"]["key"].as_str().unwrap_or_default().to_owned());
         }
         found

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stack::{NGINX, Stack, work_path};
+use crate::stack::{NGINX, Stack, at, work_path};
 
 async fn suspended() -> Stack {
     let stack = Stack::with_nginx(&["member1", "member2"], json!({})).await;
@@ -33,21 +33,21 @@ async fn u3_nothing_is_written_while_suspended_and_everything_after() {
     let mut stack = suspended().await;
     let member = stack.member("member1");
     // A new template reaches the Work, not the member.
-    stack.control.rest.merge(NGINX, &json!({ "spec": { "replicas": 5 } })).await.unwrap();
+    stack.control.rest.merge(&at(NGINX), &json!({ "spec": { "replicas": 5 } })).await.unwrap();
     let told = |work: &Value| work["spec"]["workload"]["manifests"][0]["spec"]["replicas"] == 5;
     stack.control.until("the Work is current", &work_path("member1"), told).await;
     // Drift stays.
     let before = reads(&stack, "member1");
-    member.rest.merge(NGINX, &json!({ "spec": { "replicas": 7 } })).await.unwrap();
+    member.rest.merge(&at(NGINX), &json!({ "spec": { "replicas": 7 } })).await.unwrap();
     noticed(&stack, "member1", before).await;
     // Status is still collected.
     let status = json!({ "status": { "replicas": 7, "readyReplicas": 1 } });
-    member.rest.merge(&format!("{NGINX}/status"), &status).await.unwrap();
+    member.rest.merge(&at(&format!("{NGINX}/status")), &status).await.unwrap();
     let collected = |work: &Value| work["status"]["manifestStatuses"][0]["status"]["readyReplicas"] == 1;
     stack.control.until("collected", &work_path("member1"), collected).await;
     // What is deleted stays so, also for controllers that remember nothing.
     let before = reads(&stack, "member1");
-    member.rest.delete(NGINX, None).await.unwrap();
+    member.rest.delete(&at(NGINX), None).await.unwrap();
     noticed(&stack, "member1", before).await;
     stack.stop().await;
     let before = reads(&stack, "member1");
@@ -74,7 +74,7 @@ async fn u4_suspension_does_not_hold_back_the_end() {
     stack.edit_policy(json!({ "placement": { "clusterAffinity": { "clusterNames": ["member2"] } } })).await;
     stack.member("member1").until_gone(NGINX).await;
     assert!(stack.member("member2").get(NGINX).await.is_some());
-    stack.control.rest.delete(NGINX, None).await.unwrap();
+    stack.control.rest.delete(&at(NGINX), None).await.unwrap();
     stack.member("member2").until_gone(NGINX).await;
     stack.stop().await;
 }

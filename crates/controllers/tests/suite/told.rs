@@ -9,7 +9,8 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::stack::{
-    BINDING, CONFIG, NGINX, Stack, cluster_path, condition, config_map, deployment, nginx, policy, work_path,
+    BINDING, CONFIG, NGINX, Stack, at, cluster_path, condition, config_map, deployment, nginx, policy,
+    work_path,
 };
 
 const BOTH: [&str; 2] = ["member1", "member2"];
@@ -59,7 +60,7 @@ async fn report(stack: &Stack, member: &str, ready: u32) {
         "replicas": 2, "updatedReplicas": 2, "readyReplicas": ready, "availableReplicas": ready,
         "observedGeneration": generation,
     } });
-    member.rest.merge(&format!("{NGINX}/status"), &status).await.expect("the server answers");
+    member.rest.merge(&at(&format!("{NGINX}/status")), &status).await.expect("the server answers");
 }
 
 /// What happens when all is well.
@@ -77,7 +78,7 @@ async fn play() -> Stack {
     stack.settle().await;
     report_healthy(&stack, "member1").await;
     stack.settle().await;
-    stack.member("member1").rest.delete(NGINX, None).await.expect("the server answers");
+    stack.member("member1").rest.delete(&at(NGINX), None).await.expect("the server answers");
     stack.settle().await;
     stack
 }
@@ -247,7 +248,7 @@ async fn a_cluster_with_nodes_is_counted() {
     member.rest.create(&nodes, &node).await.expect("the server answers");
     member
         .rest
-        .merge("/api/v1/nodes/n/status", &json!({ "status": node["status"] }))
+        .merge(&at("/api/v1/nodes/n/status"), &json!({ "status": node["status"] }))
         .await
         .expect("it answers");
     tokio::time::sleep(Duration::from_secs(30)).await;
@@ -329,7 +330,7 @@ async fn failures_in_members_and_clusters_are_told() {
     stack.member("member1").gate.open();
     stack.until_work("member1", "Applied", "True").await;
     stack.member("member1").gate.refuse("PATCH /apis/apps/v1", StatusCode::FORBIDDEN);
-    stack.member("member1").rest.delete(NGINX, None).await.expect("the server answers");
+    stack.member("member1").rest.delete(&at(NGINX), None).await.expect("the server answers");
     let failed = |work: &Value| work["status"]["conditions"].to_string().contains("ReCreateFailed");
     stack.control.until("cannot be made again", &work_path("member1"), failed).await;
     stack.member("member1").gate.open();

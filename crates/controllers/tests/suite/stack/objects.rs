@@ -21,12 +21,12 @@ pub fn work_path(cluster: &str) -> String {
 /// The path of the Work of an object in `default`.
 pub fn work_of(cluster: &str, kind: &str, name: &str) -> String {
     let name = api::names::work_name(kind, name, "default");
-    Collection::of(&api::kinds::WORK, &api::names::execution_namespace(cluster)).object(&name)
+    Collection::of(&api::kinds::WORK, &api::names::execution_namespace(cluster)).object(&name).to_string()
 }
 
 /// The path of a Cluster.
 pub fn cluster_path(name: &str) -> String {
-    Collection::of(&api::kinds::CLUSTER, "").object(name)
+    Collection::of(&api::kinds::CLUSTER, "").object(name).to_string()
 }
 
 /// Where objects of this type lie.
