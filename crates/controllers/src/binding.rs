@@ -15,7 +15,7 @@ use crate::ctx::{self, Ctx, bindings};
 use crate::metrics;
 use crate::rest::{Error, Path, Written};
 use crate::runtime::Next;
-use crate::view::{Mark, Question, Wanted, WorkKey, binding_id, wanted};
+use crate::view::{Mark, Question, Wanted, WorkKey, binding_id, is_work_of, wanted};
 
 mod tell;
 
@@ -149,7 +149,7 @@ async fn existing_works(ctx: &Ctx, binding: &Binding) -> Result<Vec<Work>, Error
     for WorkKey { cluster, name } in keys {
         works.extend(ctx.control.get::<Work>(&ctx::works(&cluster).object(&name)).await?);
     }
-    works.retain(|work| binding_id(&work.metadata) == binding_id(&binding.metadata));
+    works.retain(|work| is_work_of(&work.metadata, &binding.metadata));
     Ok(works)
 }
 
@@ -220,7 +220,7 @@ pub(crate) async fn write_work(
     };
     // Left by a binding or a namespace of the same name that is no more, or made for a namespace that a policy
     // has claimed since: it is taken over, not taken away.
-    let may = |found: &Work| is_of_the_same(found, work) || is_a_namespaces(found);
+    let may = |found: &Work| is_of_the_same(found, work) || is_of_the_namespace(found, work);
     match ctx.control.get::<Work>(&path).await?.filter(may) {
         Some(found) => replace(ctx, &path, &found, work).await,
         None => Err(refused),
@@ -242,10 +242,19 @@ fn is_of_the_same(one: &Work, other: &Work) -> bool {
     owner(one) == owner(other)
 }
 
-/// Whether no binding stands behind a Work but a namespace, which goes to every member by itself.
-fn is_a_namespaces(work: &Work) -> bool {
-    binding_id(&work.metadata).is_empty()
-        && work.metadata.owner_references.iter().any(|owner| owner.kind == "Namespace")
+/// Whether no binding stands behind a Work but the very namespace that another one brings: a namespace goes to every
+/// member by itself, and its Work belongs to it alone (M3).
+fn is_of_the_namespace(found: &Work, work: &Work) -> bool {
+    let brings = |name: &str| {
+        let manifests = work.spec.workload.manifests.iter();
+        let of = |manifest: &Value| {
+            (manifest["apiVersion"].clone(), manifest["kind"].clone(), manifest["metadata"]["name"].clone())
+        };
+        manifests.map(of).all(|of| of == ("v1".into(), "Namespace".into(), name.into()))
+    };
+    let owners = &found.metadata.owner_references;
+    binding_id(&found.metadata).is_empty()
+        && owners.iter().any(|owner| owner.kind == "Namespace" && brings(&owner.name))
 }
 
 async fn replace(ctx: &Ctx, path: &Path, found: &Work, work: &Work) -> Result<Option<Written>, Error> {

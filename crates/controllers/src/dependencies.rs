@@ -9,7 +9,7 @@ use api::annotations::DEPENDENCIES;
 use api::finalizers::DEPENDENCIES_DISTRIBUTOR;
 use api::interpreter::DependentObjectReference;
 use api::{Binding, finalizers};
-use decide::dependencies::{Attached, attached, needs, noted};
+use decide::dependencies::{Attached, attached, needs, noted, outside};
 use decide::world::Answers;
 use decide::{BindingKey, TemplateKey};
 use serde_json::{Value, json};
@@ -36,6 +36,9 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         return Ok(Next::Wait);
     }
     let takes_along = binding.spec.propagate_deps && !leaves;
+    if takes_along {
+        tell_outside(ctx, &binding);
+    }
     let held = binding.metadata.finalizers.iter().any(|one| one == DEPENDENCIES_DISTRIBUTOR);
     if !takes_along {
         return if held { let_go(ctx, key, &binding).await } else { Ok(Next::Wait) };
@@ -58,6 +61,22 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let template = Regarding::template_of(&binding);
     ctx.tell([template], COMPONENT, Tone::Routine, "GetDependenciesSucceed", &message);
     Ok(Next::Wait)
+}
+
+/// What lies outside the namespace of a binding does not go along, whatever the binding says (M3).
+fn tell_outside(ctx: &Ctx, binding: &Binding) {
+    let outside = outside(binding);
+    if outside.is_empty() {
+        return;
+    }
+    let namespace = &binding.metadata.namespace;
+    let message = format!(
+        "Dependencies outside namespace {namespace} are ignored: [{}]; a ResourceBinding reaches only objects of its \
+         own namespace.",
+        spoken(&outside)
+    );
+    let about = Regarding::from(binding);
+    ctx.tell_standing(about, COMPONENT, Tone::Warning, "DependencyOutsideNamespace", &message);
 }
 
 /// A binding that takes nothing along any more is let go once nobody repeats its clusters.

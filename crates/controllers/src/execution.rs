@@ -53,8 +53,10 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
         ctx.control.delete(&path, Some(&work.metadata.uid)).await?;
         return Ok(Next::Wait);
     }
+    let mut refused = None;
     match place::standing(ctx, &work).await? {
         Standing::Backed => {}
+        Standing::Foreign(why) => refused = Some(why),
         Standing::Unclear => return Ok(Next::After(UNCLEAR)),
         Standing::Abandoned => {
             ctx.control.delete(&path, Some(&work.metadata.uid)).await?;
@@ -68,7 +70,10 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
     let mut next = work.status.clone();
     conditions::set(&mut next.conditions, dispatching(&work), (ctx.now)());
     let start = Instant::now();
-    let visit = visit(ctx, key, cluster, &work).await?;
+    let visit = match refused {
+        Some(why) => Visit::refused(why.to_string()),
+        None => visit(ctx, key, cluster, &work).await?,
+    };
     report::tell_written(ctx, &work, &visit.outcomes, start);
     // What the member makes of it follows in moments, and both are told at once. Until then the member itself
     // says what it has.
@@ -95,6 +100,10 @@ struct Visit {
 impl Visit {
     fn later(next: Next) -> Self {
         Self { outcomes: Vec::new(), next }
+    }
+
+    fn refused(why: String) -> Self {
+        Self { outcomes: vec![Outcome::Failed { why, recreating: false }], next: Next::Wait }
     }
 }
 

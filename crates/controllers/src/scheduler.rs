@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use api::Binding;
-use decide::BindingKey;
+use api::binding::SCHEDULED;
+use api::{Binding, ConditionStatus};
 use decide::placement::{Attempt, Placement, Trigger, listed, placement};
+use decide::{BindingKey, conditions};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -17,12 +18,14 @@ use crate::runtime::Next;
 const COMPONENT: &str = "karmada-scheduler";
 /// How soon a binding that could not be placed is looked at again; capacity may come back unannounced.
 const RETRY: Duration = Duration::from_secs(10);
+/// Reason of the event and of the condition of a binding that is about something outside its namespace.
+const IGNORED: &str = "ResourceOutsideNamespace";
 /// How often in a row a status is written that others write, too.
 const STATUS_TRIES: usize = 4;
 
 /// Places one binding.
 pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
-    let Some(seen) = ctx.view.binding(key) else { return Ok(Next::Wait) };
+    let Some(seen) = ctx.view.binding(key) else { return ignore(ctx, key).await };
     let clusters = ctx.view.world().clusters.clone();
     let start = Instant::now();
     let outcome = placement(&seen, &clusters, (ctx.now)());
@@ -46,6 +49,21 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         Placement::Kept { .. } => Ok(Next::After(RETRY)),
         _ => Ok(Next::Wait),
     }
+}
+
+/// Says on a binding that it is ignored, if it is there.
+async fn ignore(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
+    let Some((seen, why)) = ctx.view.trespasser(key) else { return Ok(Next::Wait) };
+    let message = format!("{why}.");
+    ctx.tell_standing(Regarding::from(&*seen), COMPONENT, Tone::Warning, IGNORED, &message);
+    let mut status = seen.status.clone();
+    let condition = conditions::condition(SCHEDULED, ConditionStatus::False, IGNORED, &message);
+    conditions::set(&mut status.conditions, condition, (ctx.now)());
+    if status != seen.status {
+        let path = bindings(key).object(&key.name);
+        ctx.control.write_status(&path, &seen.metadata.resource_version, &seen.status, &status).await?;
+    }
+    Ok(Next::Wait)
 }
 
 /// Writes the clusters into a binding that nobody has yet, so that it takes no further write. Its status, and whatever

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuar
 
 use api::labels::{CLUSTER_RESOURCE_BINDING_PERMANENT_ID, RESOURCE_BINDING_PERMANENT_ID};
 use api::{Binding, Cluster, ClusterTaintPolicy, ObjectMeta, Work, annotations, kinds, names};
+use decide::binding::{Trespass, trespass};
 use decide::world::Change;
 use decide::{BindingKey, Gates, Template, TemplateKey, World, dependencies};
 use serde_json::Value;
@@ -69,7 +70,7 @@ struct Inner {
 
 #[derive(Default)]
 struct WorkIndex {
-    /// One set for all: most bindings have few Works, and a set takes room for eleven.
+    /// By the binding that they belong to. One set for all: most bindings have few Works, and a set takes room for eleven.
     by_binding: BTreeSet<(Arc<str>, WorkKey)>,
     all: BTreeMap<WorkKey, SeenWork>,
     /// Bindings by permanent id.
@@ -80,7 +81,7 @@ struct WorkIndex {
 
 /// What of a Work has to be known to tell its changes apart, and to tell on what it tells.
 struct SeenWork {
-    /// The permanent id of its binding.
+    /// Which binding it belongs to, as [`owner_of`] says.
     binding: Arc<str>,
     wanted: Wanted,
     /// Stands for the whole of it.
@@ -249,9 +250,18 @@ impl View {
         policies.values().cloned().collect()
     }
 
-    /// A binding.
+    /// A binding; none if it is to be ignored (M3), unless it is being deleted: then what it has made goes, too.
     pub fn binding(&self, key: &BindingKey) -> Option<Arc<Binding>> {
-        self.world().bindings.get(key).cloned()
+        let found = self.world().bindings.get(key).cloned()?;
+        let is_heeded = found.metadata.deletion_timestamp.is_some() || trespass(&found).is_none();
+        is_heeded.then_some(found)
+    }
+
+    /// A binding that is ignored, and why.
+    pub fn trespasser(&self, key: &BindingKey) -> Option<(Arc<Binding>, Trespass)> {
+        let found = self.world().bindings.get(key).cloned()?;
+        let why = trespass(&found)?;
+        Some((found, why))
     }
 
     /// Every binding's key.
@@ -275,7 +285,7 @@ impl View {
     /// Takes in a Work; true when it is new or wants something else than before.
     pub fn put_work(&self, key: WorkKey, work: &WorkNews) -> bool {
         let metadata = &work.metadata;
-        let binding: Arc<str> = binding_id(metadata).into();
+        let binding: Arc<str> = owner_of(metadata).into();
         let wanted = wanted(metadata);
         let mut works = self.works_mut();
         let version = Mark::of(&metadata.resource_version);
@@ -349,7 +359,13 @@ impl View {
     /// The binding that a Work belongs to.
     pub fn binding_of(&self, key: &WorkKey) -> Option<BindingKey> {
         let works = self.works();
-        works.bindings.get(&*works.all.get(key)?.binding).cloned()
+        let owner = &works.all.get(key)?.binding;
+        match owner.splitn(3, '/').collect::<Vec<_>>()[..] {
+            [_, namespace, name] => {
+                Some(BindingKey { namespace: namespace.to_owned(), name: name.to_owned() })
+            }
+            _ => works.bindings.get(&**owner).cloned(),
+        }
     }
 
     /// The Works for one member.
@@ -437,9 +453,13 @@ impl WorkIndex {
 
     /// The Works of a binding.
     fn of(&self, binding: &Binding) -> impl Iterator<Item = &WorkKey> {
-        let id: Arc<str> = binding_id(&binding.metadata).into();
-        let first = (Arc::clone(&id), WorkKey { cluster: String::new(), name: String::new() });
-        self.by_binding.range(first..).take_while(move |(other, _)| *other == id).map(|(_, key)| key)
+        let id = binding_id(&binding.metadata);
+        let marks = [owner_text(id, &binding_key(&binding.metadata)), id.to_owned()];
+        marks.into_iter().filter(|mark| !mark.is_empty()).flat_map(|mark| {
+            let mark: Arc<str> = mark.into();
+            let first = (Arc::clone(&mark), WorkKey { cluster: String::new(), name: String::new() });
+            self.by_binding.range(first..).take_while(move |(other, _)| *other == mark).map(|(_, key)| key)
+        })
     }
 }
 
@@ -456,6 +476,30 @@ pub fn binding_id(metadata: &ObjectMeta) -> &str {
     match metadata.label(RESOURCE_BINDING_PERMANENT_ID) {
         "" => metadata.label(CLUSTER_RESOURCE_BINDING_PERMANENT_ID),
         id => id,
+    }
+}
+
+/// Whether a Work belongs to a binding: an id alone may have been copied from another binding. Works of early Karmadas
+/// say nothing but the id.
+pub fn is_work_of(work: &ObjectMeta, binding: &ObjectMeta) -> bool {
+    binding_id(work) == binding_id(binding)
+        && binding_of_work(work).is_none_or(|key| key == binding_key(binding))
+}
+
+/// Which binding a Work belongs to, in one text: its permanent id, and its namespace and name if the Work says them.
+/// Empty for a Work without a binding.
+fn owner_of(work: &ObjectMeta) -> String {
+    match (binding_id(work), binding_of_work(work)) {
+        ("", _) => String::new(),
+        (id, None) => id.to_owned(),
+        (id, Some(key)) => owner_text(id, &key),
+    }
+}
+
+fn owner_text(id: &str, key: &BindingKey) -> String {
+    match id {
+        "" => String::new(),
+        id => format!("{}/{}/{}", id.replace('/', "_"), key.namespace, key.name),
     }
 }
 

@@ -15,9 +15,11 @@ use crate::policy::Policy;
 use crate::template::{Template, group};
 
 mod suspension;
+mod trespass;
 mod wanted;
 
 pub use suspension::{Rollout, is_held, suspension};
+pub use trespass::{Trespass, trespass};
 pub(crate) use wanted::{own, reference_now};
 
 use wanted::{Wanted, is_owned};

@@ -14,7 +14,7 @@ use api::suspension::SuspendClusters;
 use api::{Binding, names};
 use serde::Serialize;
 
-use crate::binding::{Rollout, empty, is_held, own, suspension};
+use crate::binding::{Rollout, empty, is_held, own, suspension, trespass};
 use crate::template::Template;
 
 /// An attached binding, and what the bindings that need it do not agree on.
@@ -66,15 +66,34 @@ pub fn needs(
     let pinned = |template: &&Template| {
         Pin::read(metadata).is_none_or(|pin| pin.template.is_empty() || pin.template == template.digest)
     };
-    template.filter(pinned).and_then(ask).unwrap_or_else(|| noted(binding))
+    let mut needs = template.filter(pinned).and_then(ask).unwrap_or_else(|| noted(binding));
+    needs.retain(|need| is_inside(binding, need));
+    needs
 }
 
 /// What a binding has written down that it takes along.
 pub fn noted(binding: &Binding) -> Vec<DependentObjectReference> {
-    let mut needs: Vec<DependentObjectReference> =
-        serde_json::from_str(binding.metadata.annotation(DEPENDENCIES)).unwrap_or_default();
+    let mut needs = written(binding);
+    needs.retain(|need| is_inside(binding, need));
     needs.sort();
     needs
+}
+
+/// What a binding has written down and does not take along, because it lies outside its namespace (M3).
+pub fn outside(binding: &Binding) -> Vec<DependentObjectReference> {
+    let mut needs = written(binding);
+    needs.retain(|need| !is_inside(binding, need));
+    needs
+}
+
+fn written(binding: &Binding) -> Vec<DependentObjectReference> {
+    serde_json::from_str(binding.metadata.annotation(DEPENDENCIES)).unwrap_or_default()
+}
+
+/// A binding takes along what lies in its own namespace, and nothing if it is about something outside itself.
+fn is_inside(binding: &Binding, need: &DependentObjectReference) -> bool {
+    let namespace = &binding.metadata.namespace;
+    !namespace.is_empty() && need.namespace == *namespace && trespass(binding).is_none()
 }
 
 /// The binding of a template that other bindings need; none if there is none and nobody needs one.

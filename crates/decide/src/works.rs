@@ -3,6 +3,7 @@
 
 mod dispatch;
 mod drift;
+mod foreign;
 mod manifest;
 mod namespaces;
 mod prune;
@@ -19,11 +20,12 @@ use serde::Serialize;
 
 pub use dispatch::{Conflict, Dispatch, Withdraw, dispatch, withdraw};
 pub use drift::{Delivered, was_delivered};
+pub use foreign::{Foreign, foreign};
 pub use manifest::Manifest;
 pub use namespaces::{is_synced, namespace_works};
 pub use prune::prune;
 
-use crate::binding::is_held;
+use crate::binding::{Trespass, is_held, trespass};
 use crate::interpret;
 use crate::overrides::Failed;
 use crate::template::Template;
@@ -94,6 +96,11 @@ pub enum Frozen {
         /// Those clusters.
         clusters: Vec<String>,
     },
+    /// The binding is about something outside its namespace (M3).
+    Outside {
+        /// What it is about.
+        trespass: Trespass,
+    },
     /// The template is gone.
     NoTemplate,
     /// The binding does not say which template it means.
@@ -120,6 +127,7 @@ impl fmt::Display for Frozen {
             Frozen::Purging { clusters } => {
                 write!(formatter, "the copies in {} have to go before new ones come", clusters.join(", "))
             }
+            Frozen::Outside { trespass } => trespass.fmt(formatter),
             Frozen::NoTemplate => formatter.write_str("the template is gone"),
             Frozen::NotPinned => formatter.write_str("the binding is not yet pinned to a template"),
             Frozen::OtherTemplate { .. } => {
@@ -205,6 +213,9 @@ fn orphans(binding: &Binding, existing: &[Work]) -> BTreeMap<String, Orphan> {
 fn source<'a>(binding: &Binding, sources: Sources<'a>) -> Result<&'a Template, Frozen> {
     if binding.metadata.deletion_timestamp.is_some() {
         return Err(Frozen::Deleting);
+    }
+    if let Some(trespass) = trespass(binding) {
+        return Err(Frozen::Outside { trespass });
     }
     let tasks = binding.spec.graceful_eviction_tasks.iter().filter(|task| goes_directly(task.purge_mode));
     let purged: BTreeSet<&str> = tasks.map(|task| task.from_cluster.as_str()).collect();

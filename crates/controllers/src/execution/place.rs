@@ -2,7 +2,8 @@
 
 use api::binding::SCHEDULED;
 use api::{Binding, Work, names};
-use decide::works::clusters_in_use;
+use decide::binding::trespass;
+use decide::works::{Foreign, clusters_in_use, foreign};
 use decide::world::Answers;
 use decide::{TemplateKey, conditions};
 use serde_json::Value;
@@ -30,10 +31,12 @@ pub async fn path(ctx: &Ctx, reach: &Reach<'_>, manifest: &Value) -> Result<Opti
 }
 
 /// Who stands behind a Work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     /// Its binding, or nobody has to.
     Backed,
+    /// Its binding, which is about something else (M3).
+    Foreign(Foreign),
     /// Nobody any more: it was made in the moment its binding went.
     Abandoned,
     /// Nobody yet: a binding of the same name is on its way, and may take it over.
@@ -50,20 +53,26 @@ pub async fn standing(ctx: &Ctx, work: &Work) -> Result<Standing, Error> {
     let stays = |binding: &Binding| {
         binding_id(&binding.metadata) == id && binding.metadata.deletion_timestamp.is_none()
     };
-    if ctx.view.binding(&key).is_some_and(|binding| stays(&binding)) {
-        return Ok(Standing::Backed);
+    let backed = |binding: &Binding| foreign(work, binding).map_or(Standing::Backed, Standing::Foreign);
+    if let Some(binding) = ctx.view.binding(&key).filter(|binding| stays(binding)) {
+        return Ok(backed(&binding));
     }
     Ok(match ctx.control.get::<Binding>(&bindings(&key).object(&key.name)).await? {
         None if is_to_be_bound(ctx, work) => Standing::Unclear,
         None => Standing::Abandoned,
+        // What it is about is none of its business.
+        Some(binding) if trespass(&binding).is_some() => Standing::Abandoned,
         Some(binding) if binding_id(&binding.metadata) == id => {
             let own = ctx::binding_finalizer(&binding);
             match stays(&binding) || binding.metadata.finalizers.iter().any(|one| one == own) {
-                true => Standing::Backed,
+                true => backed(&binding),
                 false => Standing::Abandoned,
             }
         }
-        Some(namesake) => beside(&namesake, work),
+        Some(namesake) => match beside(&namesake, work) {
+            Standing::Backed => backed(&namesake),
+            standing => standing,
+        },
     })
 }
 

@@ -17,6 +17,7 @@ fn config() -> Template {
 fn needing(name: &str, clusters: &[&str], held: &[&str]) -> Binding {
     let mut binding = Binding::new(&kinds::RESOURCE_BINDING, "default", name);
     binding.metadata.labels.insert(RESOURCE_BINDING_PERMANENT_ID.into(), format!("id-{name}"));
+    binding.spec.resource.namespace = "default".to_owned();
     binding.spec.clusters =
         clusters.iter().map(|name| TargetCluster { name: (*name).into(), replicas: 1 }).collect();
     binding.spec.suspension = (!held.is_empty()).then(|| BindingSuspension {
@@ -73,7 +74,11 @@ fn those_that_need_it_may_disagree() {
 #[test]
 fn r2_a_frozen_binding_still_needs_what_its_template_needed() {
     let template = config();
-    let now = |name: &str| DependentObjectReference { name: name.to_owned(), ..Default::default() };
+    let now = |name: &str| DependentObjectReference {
+        name: name.to_owned(),
+        namespace: "default".to_owned(),
+        ..Default::default()
+    };
     let mut binding = needing("one-deployment", &["m1"], &[]);
     let ask = |_: &Template| Some(vec![now("new")]);
     assert_eq!(needs(&binding, Some(&template), ask), [], "it takes nothing along");
@@ -87,4 +92,23 @@ fn r2_a_frozen_binding_still_needs_what_its_template_needed() {
     assert_eq!(needs(&binding, None, ask), [now("old")]);
     binding.metadata.deletion_timestamp = Some(jiff::Timestamp::UNIX_EPOCH.into());
     assert_eq!(needs(&binding, Some(&template), ask), [], "it is going");
+}
+
+#[test]
+fn m3_nothing_goes_along_from_outside_the_namespace() {
+    let of = |namespace: &str| DependentObjectReference {
+        name: "db".to_owned(),
+        namespace: namespace.to_owned(),
+        ..Default::default()
+    };
+    let mut binding = needing("one-deployment", &["m1"], &[]);
+    binding.spec.propagate_deps = true;
+    let all = [of("default"), of("team-b"), of("")];
+    let written = serde_json::to_string(&all).unwrap();
+    binding.metadata.annotations.insert(DEPENDENCIES.to_owned(), written);
+    assert_eq!(noted(&binding), [of("default")]);
+    assert_eq!(outside(&binding), [of("team-b"), of("")]);
+    assert_eq!(needs(&binding, Some(&config()), |_| Some(all.to_vec())), [of("default")]);
+    binding.spec.resource.namespace = "team-b".to_owned();
+    assert_eq!(noted(&binding), [], "it is ignored as a whole");
 }

@@ -8,6 +8,7 @@ use api::{Cluster, ConditionStatus, Work, annotations, labels};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::foreign::is_outside;
 use crate::conditions;
 use crate::fields::{pairs, text};
 use crate::interpret::retain;
@@ -104,7 +105,9 @@ pub fn withdraw(work: &Work, member: Option<&Value>, cluster: &Cluster) -> Withd
             None => Withdraw::Wait,
         };
     }
-    match member.filter(|member| is_managed(member) && !is_of_another(work, member)) {
+    let is_ours =
+        |member: &&Value| is_managed(member) && !is_of_another(work, member) && !is_outside(work, member);
+    match member.filter(is_ours) {
         None => Withdraw::Nothing,
         Some(member) if preserve => {
             Withdraw::Release { labels: marks(member, "labels"), annotations: marks(member, "annotations") }
@@ -214,6 +217,10 @@ mod tests {
         for preserve in [false, true] {
             assert_eq!(withdraw(&work(false, preserve), Some(&of_another), &ready), Withdraw::Nothing);
         }
+        let mut of_another_namespace = work(false, false);
+        let namespace = ("resourcebinding.karmada.io/namespace".to_owned(), "team-a".to_owned());
+        of_another_namespace.metadata.annotations.extend([namespace]);
+        assert_eq!(withdraw(&of_another_namespace, Some(&ours), &ready), Withdraw::Nothing, "M3");
         assert_eq!(withdraw(&work(false, false), Some(&ours), &cluster("False", false)), Withdraw::Wait);
         assert_eq!(withdraw(&work(false, false), Some(&ours), &cluster("False", true)), Withdraw::Abandoned);
     }

@@ -47,10 +47,9 @@ pub fn namespace_works(namespace: &Template, sources: Sources<'_>) -> BTreeMap<S
     works
 }
 
+/// A policy may claim a namespace, which then has a binding of the cluster. One of a namespace has no say in it (M3).
 fn has_binding(work: &Work) -> bool {
-    [labels::RESOURCE_BINDING_PERMANENT_ID, labels::CLUSTER_RESOURCE_BINDING_PERMANENT_ID]
-        .into_iter()
-        .any(|label| !work.metadata.label(label).is_empty())
+    !work.metadata.label(labels::CLUSTER_RESOURCE_BINDING_PERMANENT_ID).is_empty()
 }
 
 fn work(namespace: &Template, mut manifest: Manifest, cluster: &str, old: Option<&Work>) -> Work {

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::template::TemplateKey;
 
 mod identity;
+mod properties;
 
 fn template(object: Value) -> Template {
     Template::read(&object).expect("a template")
@@ -25,8 +27,10 @@ fn deployment() -> Value {
     })
 }
 
-fn binding(template: &Template, spec: Value) -> Binding {
+fn binding(template: &Template, mut spec: Value) -> Binding {
     let key = &template.key;
+    let TemplateKey { api_version, kind, namespace, name } = &**key;
+    spec["resource"] = json!({"apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name});
     let cluster_scoped = key.namespace.is_empty();
     let label = if cluster_scoped { "clusterresourcebinding" } else { "resourcebinding" };
     let mut binding: Binding = serde_json::from_value(json!({
