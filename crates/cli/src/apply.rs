@@ -1,6 +1,7 @@
-//! `longshore apply PLAN`: makes the changes of a saved plan, if they still do exactly what it says.
+//! `longshore apply PLAN`: makes the changes of a saved plan, if they still do exactly what it says. `longshore apply -f`:
+//! plans files with policies first, shows the plan, asks, and applies them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -10,7 +11,11 @@ use plane::outlook::APPROVED;
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
-use crate::plan::{Planned, Request, Saved, Verb, brings, merged, planned, state};
+use crate::kinds::Kinds;
+use crate::plan::{
+    Files, Planned, Request, Saved, Verb, applied, brings, merged, planned, policies_first, shown, state,
+};
+use crate::text::Paint;
 use crate::{Hint, output};
 
 /// How long to wait for a kind that was just made, and how often.
@@ -21,18 +26,53 @@ const LINES_MAX: usize = 20;
 
 /// Arguments of `longshore apply`.
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct Arguments {
     /// A file that `longshore plan --save` wrote
-    #[arg(value_name = "PLAN")]
-    file: PathBuf,
+    #[arg(value_name = "PLAN", group = "what", conflicts_with_all = ["filename", "kustomize"])]
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
+    /// With -f or -k: do not ask
+    #[arg(long, short, conflicts_with = "plan")]
+    yes: bool,
+    /// With -f or -k: only show the plan
+    #[arg(long, conflicts_with = "plan")]
+    dry_run: bool,
     #[command(flatten)]
     connection: Connection,
 }
 
-/// Plans again, and applies it if nothing is different.
+/// Applies a saved plan, or plans files and asks.
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let saved = Saved::read(&arguments.file)?;
-    let control = arguments.connection.open().await?;
+    match &arguments.plan {
+        Some(plan) => apply_saved(arguments, plan).await,
+        None => apply_files(arguments).await,
+    }
+}
+
+/// Shows what the files would do, policies before templates, asks, and applies them.
+async fn apply_files(arguments: &Arguments) -> Result<()> {
+    let manifests = policies_first(arguments.files.manifests()?);
+    let control = arguments.connection.open_to_write().await?;
+    let mut kinds = Kinds::of(&control.rest).await?;
+    let requests = applied(&control, &mut kinds, &manifests).await?;
+    let now = planned(&control, &requests).await?;
+    output::print(&shown(&now.plan, &now.notes, false, Paint::of_stdout()))?;
+    if arguments.dry_run {
+        return Ok(());
+    }
+    if !output::confirm(&format!("Apply {} objects?", requests.len()), arguments.yes)? {
+        return Err(anyhow!("nothing was changed"));
+    }
+    let requests = approved(requests.into_iter().map(|(request, _)| request).collect(), &now)?;
+    make(&control, &requests).await
+}
+
+/// Plans again, and applies it if nothing is different.
+async fn apply_saved(arguments: &Arguments, plan: &Path) -> Result<()> {
+    let saved = Saved::read(plan)?;
+    let control = arguments.connection.open_to_write().await?;
     let requests = unchanged(&control, &saved).await?;
     let now = planned(&control, &requests).await?;
     let mut moved = saved.differences(&now.plan)?;
@@ -41,16 +81,22 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     }
     refuse(moved)?;
     let requests = approved(requests.into_iter().map(|(request, _)| request).collect(), &now)?;
+    make(&control, &requests).await?;
+    output::print(&format!("{}\n", now.plan.totals))
+}
+
+/// Makes the changes in their order, and prints each.
+async fn make(control: &Control, requests: &[Request]) -> Result<()> {
     let mut done = Vec::new();
-    for request in &requests {
-        send(&control, request, &requests).await.with_context(|| match done.is_empty() {
+    for request in requests {
+        send(control, request, requests).await.with_context(|| match done.is_empty() {
             true => format!("apply {}; nothing was changed", request.object),
             false => format!("apply {}, after {}", request.object, done.join(", ")),
         })?;
         output::print(&format!("{} {}\n", request.object, request.done()))?;
         done.push(request.object.clone());
     }
-    output::print(&format!("{}\n", now.plan.totals))
+    Ok(())
 }
 
 /// Sends a change; a kind that one of the others has just made may take a moment until it is served.

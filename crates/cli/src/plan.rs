@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
-use decide::plan::{Plan, plan, unsettled};
+use decide::plan::{Breakdown, Plan, breakdown, plan, unsettled};
 use decide::remarks::remarks;
 use decide::world::{Answers, Change};
-use decide::{PolicyKey, World};
+use decide::{PolicyKey, World, unknown_clusters};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,14 +20,18 @@ use crate::progress::saying;
 use crate::text::Paint;
 
 mod manifests;
+mod order;
 mod rehearsal;
 mod request;
 mod saved;
 mod shown;
 
+pub use manifests::Files;
+pub use order::policies_first;
 pub use rehearsal::{Beyond, Rehearsed, brings, rehearse};
 pub use request::{Request, Verb, merged, state};
 pub use saved::Saved;
+pub use shown::shown;
 
 /// The exit code of a plan that would change something.
 const CHANGES: u8 = 2;
@@ -36,17 +40,13 @@ const CHANGES: u8 = 2;
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct Arguments {
-    /// Files with the objects to be applied, directories of them, or - for stdin
-    #[arg(long, short, value_name = "FILE", num_args = 1.., group = "what")]
-    filename: Vec<PathBuf>,
-    /// Look into directories inside of directories, too
-    #[arg(long, short = 'R', requires = "filename")]
-    recursive: bool,
+    #[command(flatten)]
+    files: Files,
     /// An object to be deleted; repeat it for more
     #[arg(long, value_name = "KIND/NAME", group = "what")]
     delete: Vec<String>,
     /// What a restart of all controllers would do: whatever is not settled yet
-    #[arg(long, group = "what", conflicts_with_all = ["filename", "delete", "save"])]
+    #[arg(long, group = "what", conflicts_with_all = ["filename", "kustomize", "delete", "save"])]
     restart: bool,
     /// Show every template by itself, not only one of those to which the same happens
     #[arg(long)]
@@ -69,9 +69,11 @@ pub async fn run(arguments: &Arguments) -> Result<ExitCode> {
         false => changed(arguments, &control).await?,
     };
     match arguments.output {
-        Some(format) => format.print(&Document { plan: &plan, notes: &notes })?,
+        Some(format) => {
+            format.print(&Document { plan: &plan, breakdown: breakdown(&plan), notes: &notes })?;
+        }
         None => {
-            output::print(&shown::shown(&plan, &notes, arguments.detailed, Paint::of_stdout()))?;
+            output::print(&shown(&plan, &notes, arguments.detailed, Paint::of_stdout()))?;
         }
     }
     Ok(if plan.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGES) })
@@ -82,6 +84,7 @@ pub async fn run(arguments: &Arguments) -> Result<ExitCode> {
 struct Document<'p> {
     #[serde(flatten)]
     plan: &'p Plan,
+    breakdown: Breakdown,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'p [String],
 }
@@ -90,7 +93,8 @@ async fn changed(arguments: &Arguments, control: &Control) -> Result<Planned> {
     let requests = requests(arguments, control).await?;
     let planned = planned(control, &requests).await?;
     if let Some(path) = &arguments.save {
-        let requests = requests.into_iter().map(|(request, _)| request).collect();
+        let mut requests: Vec<Request> = requests.into_iter().map(|(request, _)| request).collect();
+        requests.sort_by_key(order::request_rank);
         Saved::new(planned.gates.clone(), requests, &planned.plan)?.write(path)?;
         output::tell(&format!("saved; `longshore apply {}` applies exactly this", path.display()));
     }
@@ -98,22 +102,29 @@ async fn changed(arguments: &Arguments, control: &Control) -> Result<Planned> {
 }
 
 async fn requests(arguments: &Arguments, control: &Control) -> Result<Vec<(Request, Option<Value>)>> {
-    let manifests = match arguments.filename.as_slice() {
-        [] => Vec::new(),
-        files => manifests::read(files, arguments.recursive)?,
-    };
+    let manifests = arguments.files.manifests()?;
     let mut kinds = Kinds::of(&control.rest).await?;
-    kinds.add_defined(&manifests);
-    let mut requests = Vec::new();
-    for manifest in &manifests {
-        requests.push(Request::apply(&control.rest, &kinds, &control.namespace, manifest).await?);
-    }
+    let mut requests = applied(control, &mut kinds, &manifests).await?;
     if !arguments.delete.is_empty() {
         for target in kinds.targets(&arguments.delete, &control.namespace)? {
             let (request, live) = Request::delete(&control.rest, &target).await?;
             rehearsal::there(&request, live.as_ref())?;
             requests.push((request, live));
         }
+    }
+    Ok(requests)
+}
+
+/// What `kubectl apply` of these manifests would ask for, in their order, with the objects as they are.
+pub async fn applied(
+    control: &Control,
+    kinds: &mut Kinds,
+    manifests: &[Value],
+) -> Result<Vec<(Request, Option<Value>)>> {
+    kinds.add_defined(manifests);
+    let mut requests = Vec::new();
+    for manifest in manifests {
+        requests.push(Request::apply(&control.rest, kinds, &control.namespace, manifest).await?);
     }
     Ok(requests)
 }
@@ -142,7 +153,9 @@ pub async fn planned(control: &Control, requests: &[(Request, Option<Value>)]) -
     let world = control.world().await?;
     let gates = control.switches().await?.changed();
     let plan = plan(&world, &changes, Answers::BRAIN)?;
-    let notes = beyond.iter().map(ToString::to_string).chain(remarked(&world, &changes)?).collect();
+    let late = order::late_policies(&world, &changes, &plan)?;
+    let notes =
+        beyond.iter().map(ToString::to_string).chain(late).chain(remarked(&world, &changes)?).collect();
     Ok(Planned { plan, notes, gates, beyond })
 }
 
@@ -163,6 +176,12 @@ fn remarked(world: &World, changes: &[Change]) -> Result<Vec<String>> {
     };
     let mut said: Vec<String> =
         policies.filter(is_new).flat_map(|policy| remarks(&after, &policy, Answers::BRAIN)).collect();
+    let others = changes.iter().filter_map(|change| match change {
+        Change::Put(object) if policy(object).is_none() => Some(object),
+        Change::Put(_) | Change::Delete { .. } => None,
+    });
+    let unknown = others.flat_map(|object| unknown_clusters::in_object(object, &after.clusters));
+    said.extend(unknown.map(|unknown| unknown.to_string()));
     said.dedup();
     Ok(said)
 }

@@ -17,13 +17,18 @@ use crate::propagation::Propagation;
 use crate::template::{Template, TemplateKey, digest};
 use crate::world::{Answers, Change, ChangeError, World};
 
+mod breakdown;
 mod copies;
 mod difference;
+mod fields;
 mod one_by_one;
 mod print;
 
+pub use breakdown::{Breakdown, Counts, breakdown};
 use difference::Comparison;
+pub use fields::FieldChange;
 use one_by_one::one_by_one;
+pub use print::NOWHERE;
 
 /// What a set of changes would do; templates to which nothing happens are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -49,8 +54,18 @@ pub struct TemplatePlan {
     /// What would happen in each cluster; templates to which the same happens share it.
     #[serde(skip_serializing_if = "is_nowhere")]
     pub clusters: Arc<BTreeMap<String, ClusterPlan>>,
+    /// Which fields change in clusters that keep their copy, at most twenty; values of Secrets are hidden.
+    #[serde(skip_serializing_if = "is_unchanged")]
+    pub fields: Arc<Vec<FieldChange>>,
+    /// No cluster has it afterwards: it loses its last copy, or a policy that selects no cluster claims it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub nowhere: bool,
     /// Why, in one sentence.
     pub why: Arc<str>,
+}
+
+fn is_unchanged(fields: &[FieldChange]) -> bool {
+    fields.is_empty()
 }
 
 fn is_nowhere(clusters: &BTreeMap<String, ClusterPlan>) -> bool {
@@ -157,6 +172,8 @@ pub struct Totals {
     pub suspended: usize,
     /// Objects whose brake comes off.
     pub resumed: usize,
+    /// Templates that no cluster has afterwards.
+    pub nowhere: usize,
 }
 
 /// What would these changes do, made together? Looks only at what they touch.
@@ -259,6 +276,11 @@ impl Plan {
     /// True when nothing at all would happen.
     pub fn is_empty(&self) -> bool {
         self.templates.is_empty()
+    }
+
+    /// Templates that no cluster has afterwards, although they are propagated.
+    pub fn nowhere(&self) -> impl Iterator<Item = &TemplatePlan> {
+        self.templates.values().filter(|plan| plan.nowhere)
     }
 }
 

@@ -3,10 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::claim::{ClaimReason, ClaimWhy, TieBreak};
-use crate::plan::Plan;
+use crate::claim::{Claim, ClaimReason, ClaimWhy, TieBreak};
+use crate::plan::{NOWHERE, Plan};
 use crate::policy::{Policy, PolicyKey};
+use crate::template::TemplateKey;
+use crate::unknown_clusters;
 use crate::world::{Answers, World};
+
+mod remedy;
 
 /// How many other policies are named in one sentence.
 const NAMED_MAX: usize = 3;
@@ -14,14 +18,30 @@ const NAMED_MAX: usize = 3;
 /// What there is to say about a policy, there or gone, in the world after its change, given the plan of that.
 pub fn warnings(after: &World, policy: &PolicyKey, plan: &Plan, answers: Answers<'_>) -> Vec<String> {
     let totals = (!plan.is_empty()).then(|| format!("{} See `longshore plan`.", plan.totals));
-    totals.into_iter().chain(remarks(after, policy, answers)).collect()
+    totals.into_iter().chain(nowhere(plan)).chain(remarks(after, policy, answers)).collect()
+}
+
+/// Which templates run nowhere after a change; none if each has a cluster.
+pub fn nowhere(plan: &Plan) -> Option<String> {
+    let (mut named, mut count) = (Vec::new(), 0);
+    for one in plan.nowhere() {
+        count += 1;
+        if count <= NAMED_MAX {
+            named.push(one.template.to_string());
+        }
+    }
+    let more = if count > NAMED_MAX { format!(" and {} more", count - NAMED_MAX) } else { String::new() };
+    let templates = if count == 1 { "1 template" } else { &format!("{count} templates") };
+    (count > 0).then(|| format!("{templates} {NOWHERE}: {}{more}.", named.join(", ")))
 }
 
 /// The same to whoever has the plan before their eyes.
 pub fn remarks(after: &World, policy: &PolicyKey, answers: Answers<'_>) -> Vec<String> {
     let Some(policy) = after.policies.get(policy) else { return Vec::new() };
+    let unknown = unknown_clusters::in_policy(&policy.spec, &after.clusters);
     let rivals = Rivals::of(after, policy, answers);
-    rivals.sentences().chain(idle_selectors(after, policy)).collect()
+    let unknown = unknown.iter().map(ToString::to_string);
+    unknown.chain(rivals.sentences()).chain(idle_selectors(after, policy)).collect()
 }
 
 /// Other policies that match what this one matches, and for how many templates.
@@ -33,6 +53,8 @@ struct Rivals {
     behind: BTreeMap<PolicyKey, usize>,
     /// Nothing but their names tells them apart.
     ties: BTreeMap<PolicyKey, usize>,
+    /// How the first template that another policy keeps could be had.
+    remedy: Option<String>,
 }
 
 impl Rivals {
@@ -41,6 +63,7 @@ impl Rivals {
         for key in world.templates.touched(None, Some(policy)) {
             if let Some(decided) = world.look(&key, answers) {
                 rivals.add(&policy.key, decided.claim.why());
+                rivals.add_remedy(world, policy, &key, &decided.claim);
             }
         }
         rivals
@@ -73,6 +96,17 @@ impl Rivals {
         others.for_each(|other| count(&mut self.behind, other));
     }
 
+    /// Only where this policy would be the better one: who ranks lower is not meant to have it.
+    fn add_remedy(&mut self, world: &World, policy: &Policy, key: &TemplateKey, claim: &Claim) {
+        let ClaimReason::Kept { better: Some(better), .. } = &claim.why().reason else { return };
+        if self.remedy.is_none()
+            && *better == policy.key
+            && let Some((owner, template)) = claim.policy().zip(world.templates.get(key))
+        {
+            self.remedy = Some(remedy::sentence(world, policy, owner, template));
+        }
+    }
+
     fn sentences(&self) -> impl Iterator<Item = String> {
         let before = named(&self.before)
             .map(|names| format!("Templates that it selects belong to other policies: {names}."));
@@ -81,7 +115,7 @@ impl Rivals {
         let ties = named(&self.ties).map(|names| {
             format!("Only the alphabet decides against {names}; a priority would say what is meant.")
         });
-        [before, behind, ties].into_iter().flatten()
+        [before, self.remedy.clone(), behind, ties].into_iter().flatten()
     }
 }
 

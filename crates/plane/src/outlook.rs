@@ -10,7 +10,7 @@ use decide::plan::{Plan, plan};
 use decide::remarks::warnings;
 use decide::template::digest;
 use decide::world::{Answers, Change};
-use decide::{PolicyKey, World};
+use decide::{PolicyKey, World, unknown_clusters};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -64,7 +64,9 @@ impl Outlook {
         now: Timestamp,
     ) -> Result<Vec<String>, ApiError> {
         check_numbers(attributes, object)?;
-        let Some(change) = change(attributes, object, now) else { return Ok(Vec::new()) };
+        let Some(change) = change(attributes, object, now) else {
+            return Ok(self.unknown_clusters(attributes, object, now));
+        };
         let Some(world) = self.world(now) else { return self.unseen(attributes, object) };
         let planned = match plan(&world, std::slice::from_ref(&change), Answers::BRAIN) {
             Ok(planned) => planned,
@@ -75,6 +77,17 @@ impl Outlook {
         // What was planned can be made.
         let _ = after.apply(&change);
         Ok(warnings(&after, &key(object), &planned, Answers::BRAIN))
+    }
+
+    /// Clusters that an override or rollout policy names and that do not exist.
+    fn unknown_clusters(&self, attributes: &Attributes<'_>, object: &Value, now: Timestamp) -> Vec<String> {
+        let says_the_same = attributes.old.is_some_and(|old| old["spec"] == object["spec"]);
+        let is_concerned = attributes.group == api::kinds::POLICY_GROUP && !says_the_same;
+        if !is_concerned || attributes.operation == Operation::Delete {
+            return Vec::new();
+        }
+        let Some(world) = self.world(now) else { return Vec::new() };
+        unknown_clusters::in_object(object, &world.clusters).iter().map(ToString::to_string).collect()
     }
 
     /// Before everything is known nobody can say what a change does; where that matters it has to wait.

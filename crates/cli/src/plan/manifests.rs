@@ -1,7 +1,9 @@
-//! The objects that files describe, as `kubectl apply -f` finds them: files, directories, or stdin. Knows no server.
+//! The objects that files describe, as `kubectl apply -f` finds them: files, directories, stdin, or a kustomization.
+//! Knows no server.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::Value;
@@ -11,8 +13,36 @@ use crate::Hint;
 /// The largest file that is read.
 const BYTES_MAX: u64 = 64 << 20;
 
+/// The flags by which kubectl is told what to apply.
+#[derive(clap::Args, Debug)]
+pub struct Files {
+    /// Files with the objects to be applied, directories of them, or - for stdin
+    #[arg(long, short, value_name = "FILE", num_args = 1.., group = "what")]
+    filename: Vec<PathBuf>,
+    /// A directory with a kustomization; kubectl builds it
+    #[arg(long, short, value_name = "DIR", group = "what")]
+    kustomize: Option<PathBuf>,
+    /// Look into directories inside of directories, too
+    #[arg(long, short = 'R', requires = "filename")]
+    recursive: bool,
+}
+
+impl Files {
+    /// Every object that they describe; none if no flag is given.
+    pub fn manifests(&self) -> Result<Vec<Value>> {
+        let mut manifests = match self.filename.as_slice() {
+            [] => Vec::new(),
+            files => read(files, self.recursive)?,
+        };
+        if let Some(directory) = &self.kustomize {
+            manifests.extend(kustomized(directory)?);
+        }
+        Ok(manifests)
+    }
+}
+
 /// Every object in these files, in their order; `-` is stdin.
-pub fn read(files: &[PathBuf], recursive: bool) -> Result<Vec<Value>> {
+fn read(files: &[PathBuf], recursive: bool) -> Result<Vec<Value>> {
     let mut manifests = Vec::new();
     for file in files {
         let mut found = Vec::new();
@@ -28,6 +58,25 @@ pub fn read(files: &[PathBuf], recursive: bool) -> Result<Vec<Value>> {
         return Err(anyhow::Error::new(hint).context("no objects in the files"));
     }
     Ok(manifests)
+}
+
+/// Every object of a kustomization, as `kubectl apply -k` builds it: kubectl does it, or kustomize itself.
+fn kustomized(directory: &Path) -> Result<Vec<Value>> {
+    let doing = || format!("build the kustomization {}", directory.display());
+    for (program, arguments) in [("kubectl", "kustomize"), ("kustomize", "build")] {
+        let output = match Command::new(program).arg(arguments).arg(directory).stdin(Stdio::null()).output() {
+            Ok(output) => output,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error).with_context(|| format!("{}: run {program}", doing())),
+        };
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(anyhow!("{program} said: {}", said.trim()).context(doing()));
+        }
+        return parse(&String::from_utf8_lossy(&output.stdout)).with_context(doing);
+    }
+    let hint = Hint("install kubectl or kustomize, or build it elsewhere and plan -f the result".to_owned());
+    Err(anyhow::Error::new(hint).context("neither kubectl nor kustomize is on PATH").context(doing()))
 }
 
 fn collect(path: &Path, recursive: bool, named: bool, found: &mut Vec<PathBuf>) -> Result<()> {

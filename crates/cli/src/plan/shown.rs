@@ -1,14 +1,18 @@
-//! A plan as text for people: the totals first, then what happens to which templates, those to which the same happens
-//! together. Readable without colour and on 80 columns. Decides nothing.
+//! A plan as text for people: the totals first, by cluster and by namespace, then what happens to which templates, those
+//! to which the same happens together, whatever their replicas. Readable without colour and on 80 columns. Decides nothing.
 
-use std::collections::BTreeMap;
+use decide::plan::{ClaimChange, NOWHERE, Plan};
 
-use decide::plan::{Action, ClaimChange, ClusterPlan, Plan, TemplatePlan};
-
+use crate::plan::shown::group::{Group, Happening, Step, groups};
 use crate::text::{Paint, some_of, wrapped};
+
+mod group;
+mod totals;
 
 /// How many names of a group, and of the clusters of a change, are shown.
 const NAMES: usize = 6;
+/// How many changed fields of a group are shown.
+const FIELDS: usize = 5;
 /// How many groups are shown.
 const BLOCKS: usize = 30;
 
@@ -23,6 +27,16 @@ enum Mark {
 }
 
 impl Mark {
+    fn of(happening: &Happening<'_>) -> Self {
+        match happening.step {
+            _ if happening.suspended => Mark::Waits,
+            Step::Create => Mark::Comes,
+            Step::Delete => Mark::Goes,
+            Step::Scale | Step::Update | Step::Resume => Mark::Changes,
+            Step::Suspend => Mark::Waits,
+        }
+    }
+
     fn sign(self) -> &'static str {
         match self {
             Mark::Comes => "+",
@@ -47,12 +61,13 @@ impl Mark {
 pub fn shown(plan: &Plan, notes: &[String], detailed: bool, paint: Paint) -> String {
     let mut text = format!("{}\n", paint.strong(&wrapped("", &plan.totals.to_string())));
     let (blocks, names) = if detailed { (usize::MAX, usize::MAX) } else { (BLOCKS, NAMES) };
+    text += &totals::tables(plan);
     let groups = groups(plan, detailed);
     for group in groups.iter().take(blocks) {
         text += "\n";
         text += &block(group, names, paint);
     }
-    let more: usize = groups.iter().skip(blocks).map(Vec::len).sum();
+    let more: usize = groups.iter().skip(blocks).map(Group::len).sum();
     if more > 0 {
         text += &format!("\nand {more} more templates; --detailed shows each\n");
     }
@@ -63,35 +78,25 @@ pub fn shown(plan: &Plan, notes: &[String], detailed: bool, paint: Paint) -> Str
     text
 }
 
-/// Templates to which the same happens, in the order of the first of them.
-fn groups(plan: &Plan, detailed: bool) -> Vec<Vec<&TemplatePlan>> {
-    let mut groups: Vec<Vec<&TemplatePlan>> = Vec::new();
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
-    for one in plan.templates.values() {
-        let TemplatePlan { template, claim, held, clusters, why } = one;
-        let same = match detailed {
-            true => template.to_string(),
-            false => format!("{} {claim:?} {held:?} {clusters:?} {why}", template.kind),
-        };
-        let index = *known.entry(same).or_insert(groups.len());
-        match groups.get_mut(index) {
-            Some(group) => group.push(one),
-            None => groups.push(vec![one]),
-        }
-    }
-    groups
-}
-
-fn block(group: &[&TemplatePlan], most: usize, paint: Paint) -> String {
-    let [first, ..] = group else { return String::new() };
-    let mut lines = vec![line("", mark(first), &names(group), paint)];
+fn block(group: &Group<'_>, most: usize, paint: Paint) -> String {
+    let first = group.first();
+    let mut lines = vec![line("", mark(group), &group.names(NAMES), paint)];
     if let Some(claim) = &first.claim {
         let mark = if matches!(claim, ClaimChange::Preempted { .. }) { Mark::Waits } else { Mark::Owner };
         lines.push(line("    ", mark, &claim.to_string(), paint));
     }
-    for (change, clusters) in by_change(&first.clusters) {
-        let (mark, what) = said(&change);
-        lines.push(line("    ", mark, &format!("{}: {what}", some_of(&clusters, most)), paint));
+    for happening in group.happenings() {
+        let (mark, what) = (Mark::of(&happening), happening.to_string());
+        lines.push(line("    ", mark, &format!("{}: {what}", some_of(&happening.clusters, most)), paint));
+    }
+    let fields = if most == usize::MAX { usize::MAX } else { FIELDS };
+    lines.extend(first.fields.iter().take(fields).map(|field| wrapped("        ", &field.to_string())));
+    match first.fields.len().saturating_sub(fields) {
+        0 => {}
+        more => lines.push(wrapped("        ", &format!("and {more} more fields; --detailed shows each"))),
+    }
+    if first.nowhere {
+        lines.push(line("    ", Mark::Goes, NOWHERE, paint));
     }
     match &first.held {
         Some(held) => lines.push(line("    ", Mark::Waits, &format!("waits: {held}"), paint)),
@@ -106,58 +111,14 @@ fn line(indent: &str, mark: Mark, text: &str, paint: Paint) -> String {
     format!("{indent}{}{rest}", mark.painted(paint))
 }
 
-fn names(group: &[&TemplatePlan]) -> String {
-    let name = |one: &&TemplatePlan| match one.template.namespace.as_str() {
-        "" => one.template.name.clone(),
-        namespace => format!("{namespace}/{}", one.template.name),
-    };
-    let [first, rest @ ..] = group else { return String::new() };
-    if rest.is_empty() {
-        return first.template.to_string();
-    }
-    let names: Vec<String> = group.iter().map(name).collect();
-    format!("{} × {}: {}", group.len(), first.template.kind, some_of(&names, NAMES))
-}
-
-/// Changes with the clusters in which they happen, in the order of the first cluster.
-fn by_change(clusters: &BTreeMap<String, ClusterPlan>) -> Vec<(ClusterPlan, Vec<&str>)> {
-    let mut changes: Vec<(ClusterPlan, Vec<&str>)> = Vec::new();
-    for (cluster, change) in clusters {
-        match changes.iter_mut().find(|(known, _)| known == change) {
-            Some((_, names)) => names.push(cluster),
-            None => changes.push((change.clone(), vec![cluster])),
-        }
-    }
-    changes
-}
-
-fn said(change: &ClusterPlan) -> (Mark, String) {
-    let replicas = |verb: &str, replicas: i32| match replicas {
-        0 => verb.to_owned(),
-        1 => format!("{verb} with 1 replica"),
-        more => format!("{verb} with {more} replicas"),
-    };
-    let (mark, text) = match change.action {
-        Action::Create { replicas: count } => (Mark::Comes, replicas("create", count)),
-        Action::Delete { replicas: count } => (Mark::Goes, replicas("delete", count)),
-        Action::Scale { from, to } => (Mark::Changes, format!("scale from {from} to {to} replicas")),
-        Action::Update => (Mark::Changes, "update".to_owned()),
-        Action::Suspend => return (Mark::Waits, "suspend".to_owned()),
-        Action::Resume => (Mark::Changes, "resume".to_owned()),
-    };
-    match change.suspended {
-        true => (Mark::Waits, format!("{text}, held back until it is resumed")),
-        false => (mark, text),
-    }
-}
-
-/// The mark of a template: what comes and goes in its clusters, or else what waits.
-fn mark(plan: &TemplatePlan) -> Mark {
-    let has = |mark: Mark| plan.clusters.values().any(|change| said(change).0 == mark);
+/// The mark of a group: what comes and goes in its clusters, or else what waits.
+fn mark(group: &Group<'_>) -> Mark {
+    let happenings = group.happenings();
+    let has = |mark: Mark| happenings.iter().any(|one| Mark::of(one) == mark);
     match (has(Mark::Comes), has(Mark::Goes)) {
         (true, false) if !has(Mark::Changes) => Mark::Comes,
         (false, true) if !has(Mark::Changes) => Mark::Goes,
-        (false, false) if !has(Mark::Changes) => match has(Mark::Waits) || plan.held.is_some() {
+        (false, false) if !has(Mark::Changes) => match has(Mark::Waits) || group.first().held.is_some() {
             true => Mark::Waits,
             false => Mark::Owner,
         },

@@ -25,7 +25,7 @@ fn planned(terminal: &Terminal, line: &str) -> String {
 }
 
 fn refused(terminal: &Terminal, line: &str) -> String {
-    let Said { code, stdout, stderr } = terminal.run(line);
+    let Said { code, stdout, stderr, .. } = terminal.run(line);
     assert_eq!((code, stdout.as_str()), (Some(1), ""), "longshore {line}\n{stderr}");
     stderr
 }
@@ -43,8 +43,8 @@ fn a_change_is_seen_before_it_is_made_and_made_as_it_was_seen() {
         Plan: 1 template, 1 moved, 1 to create, 1 to delete.
 
         ~ Deployment default/web
-            - member1: delete with 2 replicas
             + member2: create with 2 replicas
+            - member1: then delete with 2 replicas
               because PropagationPolicy default/pp claims it and still matches; the
               policy acts at once
     "#]]
@@ -180,6 +180,14 @@ fn what_belongs_together_is_planned_together() {
     expect![[r#"
         Plan: 2 templates, 1 claimed, 4 to create.
 
+        CLUSTER   CREATE
+        member1   2
+        member2   2
+
+        NAMESPACE   CREATE
+        <none>      2
+        shop        2
+
         + Deployment shop/web
             = claimed by PropagationPolicy shop/pp
             + member1, member2: create with 3 replicas
@@ -300,4 +308,55 @@ fn a_kind_is_planned_together_with_its_objects() {
     assert_eq!(terminal.run("plan -f shop.yaml --save shop.plan").code, Some(2));
     assert!(terminal.ok("apply shop.plan").contains("shop.example.com/corner created\n"));
     terminal.until("get shops", |said| said.stdout.contains("member1"));
+}
+
+#[test]
+fn a_policy_and_its_template_in_one_file_belong_together() {
+    let terminal = Terminal::open(2, &[]);
+    let mut base = policy("base", &["member1"]);
+    base["kind"] = "ClusterPropagationPolicy".into();
+    base["metadata"] = json!({ "name": "base" });
+    terminal.apply(&[base]);
+    file(&terminal, "both.yaml", &[deployment("web", 1), policy("own", &["member2"])]);
+    let said = planned(&terminal, "plan -f both.yaml");
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains(
+            "Note: With kubectl ClusterPropagationPolicy base would claim Deployment default/web, because \
+             PropagationPolicy default/own comes after it in the files."
+        ),
+        "{said}"
+    );
+    let shown = terminal.ok("apply -f both.yaml --dry-run");
+    assert!(shown.contains("= claimed by PropagationPolicy default/own\n"), "{shown}");
+    let unasked = terminal.run("apply -f both.yaml");
+    assert_eq!(unasked.code, Some(1), "{}", unasked.stderr);
+    let done = terminal.ok("apply -f both.yaml --yes");
+    assert!(
+        done.ends_with("propagationpolicy.policy.karmada.io/own created\ndeployment.apps/web created\n"),
+        "{done}"
+    );
+    terminal
+        .until("get deploy web", |said| said.stdout.contains("member2") && !said.stdout.contains("member1"));
+}
+
+#[test]
+fn what_an_update_changes_is_shown_field_by_field() {
+    let terminal = Terminal::open(2, &[]);
+    terminal.apply(&[policy("pp", &["member1"]), deployment("web", 2)]);
+    terminal.until("get deploy web", |said| said.stdout.contains("member1"));
+    rest(&terminal);
+    let mut next = deployment("web", 2);
+    next["spec"]["template"]["spec"]["containers"][0]["image"] = "web:2".into();
+    file(&terminal, "next.yaml", &[next]);
+    let said = planned(&terminal, "plan -f next.yaml");
+    let field =
+        "    ~ member1: update\n        spec.template.spec.containers[web].image: \"web\" → \"web:2\"\n";
+    assert!(said.contains(field), "{said}");
+    let document: Value =
+        serde_json::from_str(&terminal.run("plan -f next.yaml -o json").stdout).expect("JSON");
+    assert_eq!(document["breakdown"]["clusters"]["member1"]["updated"], 1);
+    assert_eq!(document["templates"]["apps/v1/Deployment default/web"]["fields"][0]["to"], "\"web:2\"");
+    let wrong = refused(&terminal, "plan -k nowhere");
+    assert!(wrong.starts_with("error: build the kustomization nowhere: "), "{wrong}");
 }

@@ -11,6 +11,7 @@ use api::records::Pin;
 use serde_json::Value;
 
 use super::difference::View;
+use super::fields::{FIELDS_MAX, FieldChange, fields};
 use super::{Action, ClusterPlan};
 use crate::binding::is_held;
 use crate::interpret::told_replicas;
@@ -19,6 +20,9 @@ use crate::placement::is_workload;
 use crate::template::Template;
 use crate::works;
 use crate::world::{Answers, World, render_namespace};
+
+/// Fields that say how many replicas there are.
+const SCALED: [&str; 2] = ["spec.replicas", "spec.parallelism"];
 
 /// Manifests by cluster.
 type Content = BTreeMap<String, Value>;
@@ -31,16 +35,16 @@ struct Copies<'w> {
     content: Option<Content>,
 }
 
-/// What happens in each cluster.
+/// What happens in each cluster, and which fields change where a copy stays.
 pub(super) fn clusters(
     was: &View<'_>,
     is: &View<'_>,
     overrides_differ: bool,
     answers: Answers<'_>,
-) -> BTreeMap<String, ClusterPlan> {
+) -> (BTreeMap<String, ClusterPlan>, Vec<FieldChange>) {
     let (before, after) = compared(was, is, overrides_differ, answers);
     let names: BTreeSet<&str> = before.replicas.keys().chain(after.replicas.keys()).copied().collect();
-    let mut plans = BTreeMap::new();
+    let (mut plans, mut fields) = (BTreeMap::new(), BTreeSet::new());
     for cluster in names.into_iter().filter(|cluster| !after.failed.contains(cluster)) {
         let (held_before, suspended) = (was.is_held(cluster), is.is_held(cluster));
         let action = match (before.replicas.get(cluster), after.replicas.get(cluster)) {
@@ -52,11 +56,24 @@ pub(super) fn clusters(
             _ if held_before && !suspended => Some(Action::Resume),
             _ => None,
         };
+        match action {
+            Some(Action::Update) => fields.extend(before.fields(&after, cluster)),
+            Some(Action::Scale { .. }) => {
+                let beside = before.fields(&after, cluster).into_iter();
+                fields.extend(beside.filter(|field| !SCALED.contains(&field.path.as_str())));
+            }
+            _ => {}
+        }
         // Suspension never blocks deletion (U4).
         let suspended = suspended && !matches!(action, Some(Action::Delete { .. }));
         plans.extend(action.map(|action| (cluster.to_owned(), ClusterPlan { action, suspended })));
     }
-    plans
+    (plans, fields.into_iter().take(FIELDS_MAX).collect())
+}
+
+/// True when no cluster has a copy, whatever override policies make of it.
+pub(super) fn has_no_copy(view: &View<'_>) -> bool {
+    Copies::of(view).replicas.is_empty()
 }
 
 /// Both sides, with their content where it can differ: rendering is dear, and most changes change none.
@@ -149,6 +166,12 @@ impl<'w> Copies<'w> {
                 Some(_) => {}
             }
         }
+    }
+
+    /// The fields that change in a cluster.
+    fn fields(&self, after: &Copies<'_>, cluster: &str) -> Vec<FieldChange> {
+        let manifests = |copies: &Copies<'_>| copies.content.as_ref()?.get(cluster).map(essence);
+        manifests(self).zip(manifests(after)).map(|(was, is)| fields(&was, &is)).unwrap_or_default()
     }
 
     fn differs(&self, after: &Copies<'_>, cluster: &str) -> bool {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use api::Binding;
 use api::records::Pin;
 
-use super::copies::{clusters, is_synced};
-use super::{Action, ClaimChange, ClusterPlan, Plan, TemplatePlan, Totals};
+use super::copies::{clusters, has_no_copy, is_synced};
+use super::{Action, ClaimChange, ClusterPlan, FieldChange, Plan, TemplatePlan, Totals};
 use crate::activation::{Activation, HoldWhy};
 use crate::binding::is_held;
 use crate::claim::{ClaimSeen, matched};
@@ -31,6 +31,8 @@ pub(super) struct Draft {
     totals: Totals,
     /// What happened in the clusters last; it often happens again.
     clusters: Arc<BTreeMap<String, ClusterPlan>>,
+    /// Which fields changed last; mostly none.
+    fields: Arc<Vec<FieldChange>>,
 }
 
 impl Draft {
@@ -54,6 +56,13 @@ impl Draft {
             self.clusters = Arc::new(clusters);
         }
         Arc::clone(&self.clusters)
+    }
+
+    fn shared_fields(&mut self, fields: Vec<FieldChange>) -> Arc<Vec<FieldChange>> {
+        if *self.fields != fields {
+            self.fields = Arc::new(fields);
+        }
+        Arc::clone(&self.fields)
     }
 }
 
@@ -92,16 +101,19 @@ impl<'w> Comparison<'w> {
         draft: &mut Draft,
     ) {
         let (was_pin, is_pin) = (was.pin(), is.pin());
-        let clusters = clusters(was, is, self.overrides_differ, self.answers);
+        let (clusters, fields) = clusters(was, is, self.overrides_differ, self.answers);
         let claim = claim(was, is);
         let held = is.held(is_pin.as_ref(), self.answers);
         let news = claim.is_some()
             || !clusters.is_empty()
             || (held.is_some() && held != was.held(was_pin.as_ref(), self.answers));
         if news {
-            let clusters = draft.shared(clusters);
+            // What waits stays where it is.
+            let nowhere = held.is_none() && is.is_nowhere() && (claim.is_some() || !was.is_nowhere());
+            let (clusters, fields) = (draft.shared(clusters), draft.shared_fields(fields));
             let why = reason.unwrap_or_else(|| is.words(was, self.answers));
-            draft.add(TemplatePlan { template: Arc::clone(key), claim, held, clusters, why });
+            let template = Arc::clone(key);
+            draft.add(TemplatePlan { template, claim, held, clusters, fields, nowhere, why });
         }
     }
 }
@@ -154,6 +166,12 @@ impl<'w> View<'w> {
 
     fn pin(&self) -> Option<Pin> {
         Pin::read(&self.binding?.metadata)
+    }
+
+    /// True when a policy propagates it and no cluster has it or is about to.
+    fn is_nowhere(&self) -> bool {
+        let bound = self.binding.filter(|binding| binding.spec.placement.is_some());
+        self.template.is_some() && bound.is_some() && has_no_copy(self)
     }
 
     pub(super) fn is_held(&self, cluster: &str) -> bool {
@@ -229,6 +247,7 @@ impl AddAssign for Totals {
             updated,
             suspended,
             resumed,
+            nowhere,
         } = more;
         self.templates += templates;
         self.claimed += claimed;
@@ -243,6 +262,7 @@ impl AddAssign for Totals {
         self.updated += updated;
         self.suspended += suspended;
         self.resumed += resumed;
+        self.nowhere += nowhere;
     }
 }
 
@@ -257,6 +277,7 @@ impl Totals {
             None => {}
         }
         self.held += usize::from(plan.held.is_some());
+        self.nowhere += usize::from(plan.nowhere);
         let (mut enters, mut leaves) = (false, false);
         for cluster in plan.clusters.values() {
             match cluster.action {

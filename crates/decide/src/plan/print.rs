@@ -4,6 +4,9 @@ use std::fmt;
 
 use super::{Action, ClaimChange, ClusterPlan, Plan, Totals};
 
+/// What is said of a template that no cluster has afterwards; nobody should overlook it.
+pub const NOWHERE: &str = "WOULD RUN NOWHERE";
+
 impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for plan in self.templates.values() {
@@ -14,6 +17,9 @@ impl fmt::Display for Plan {
             writeln!(formatter)?;
             for (cluster, change) in plan.clusters.iter() {
                 writeln!(formatter, "  {cluster}: {change}")?;
+            }
+            if plan.nowhere {
+                writeln!(formatter, "  {NOWHERE}")?;
             }
             match &plan.held {
                 Some(held) => writeln!(formatter, "  waits: {held}")?,
@@ -64,6 +70,7 @@ impl fmt::Display for Totals {
             (self.updated, "to update"),
             (self.suspended, "to suspend"),
             (self.resumed, "to resume"),
+            (self.nowhere, "to run NOWHERE"),
         ];
         if self.templates == 0 {
             return write!(formatter, "Plan: nothing changes.");

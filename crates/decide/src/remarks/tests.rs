@@ -85,6 +85,30 @@ fn others_that_have_what_it_selects_are_named() {
     );
 }
 
+fn cluster_policy(name: &str, clusters: &[&str]) -> Change {
+    let Change::Put(object) = policy(name, &["a"], 0, clusters) else { panic!("a policy is put") };
+    let mut object = Value::clone(&object);
+    object["kind"] = json!("ClusterPropagationPolicy");
+    object["metadata"] = json!({"name": name, "uid": name, "generation": 1});
+    Change::Put(Arc::new(object))
+}
+
+#[test]
+fn a_policy_that_comes_after_its_template_is_told_how_to_take_it() {
+    check(
+        &[cluster_policy("base", &["m1"]), template("a"), policy("own", &["a"], 0, &["m2"])],
+        expect![[r#"
+            Templates that it selects belong to other policies: ClusterPropagationPolicy base (1).
+            Deployment default/a stays with ClusterPropagationPolicy base, which claimed it before this policy came. To take it over: set spec.preemption: Always in this policy."#]],
+    );
+    check(
+        &[policy("first", &["a"], 2, &["m1"]), template("a"), policy("better", &["a"], 5, &["m2"])],
+        expect![[r#"
+            Templates that it selects belong to other policies: PropagationPolicy default/first (1).
+            Deployment default/a stays with PropagationPolicy default/first, which claims it already. To take it over: set spec.preemption: Always in this policy."#]],
+    );
+}
+
 #[test]
 fn what_it_takes_from_others_is_said() {
     check(
@@ -92,5 +116,37 @@ fn what_it_takes_from_others_is_said() {
         expect![[r#"
             Plan: 1 template, 1 preempted, 1 moved, 1 to create, 1 to delete. See `longshore plan`.
             Other policies select templates that belong to it: PropagationPolicy default/first (1)."#]],
+    );
+}
+
+#[test]
+fn clusters_that_do_not_exist_are_named_and_what_runs_nowhere_is_said_loudly() {
+    check(
+        &[template("a"), policy("p", &["a"], 0, &["m1"]), policy("p", &["a"], 0, &["m3", "m4"])],
+        expect![[r#"
+            Plan: 1 template, 1 to delete, 1 to run NOWHERE. See `longshore plan`.
+            1 template WOULD RUN NOWHERE: Deployment default/a.
+            spec.placement.clusterAffinity.clusterNames names clusters that do not exist: m3, m4. Clusters: m1, m2."#]],
+    );
+}
+
+#[test]
+fn a_new_policy_that_selects_no_cluster_leaves_its_templates_nowhere() {
+    check(
+        &[template("a"), template("b"), policy("p", &["a", "b"], 0, &["m3"])],
+        expect![[r#"
+            Plan: 2 templates, 2 claimed, 2 to run NOWHERE. See `longshore plan`.
+            2 templates WOULD RUN NOWHERE: Deployment default/a, Deployment default/b.
+            spec.placement.clusterAffinity.clusterNames names a cluster that does not exist: m3. Clusters: m1, m2."#]],
+    );
+}
+
+#[test]
+fn a_name_that_does_not_exist_beside_one_that_does_leaves_nothing_nowhere() {
+    check(
+        &[template("a"), policy("p", &["a"], 0, &["m1", "m3"])],
+        expect![[r#"
+            Plan: 1 template, 1 claimed, 1 to create. See `longshore plan`.
+            spec.placement.clusterAffinity.clusterNames names a cluster that does not exist: m3. Clusters: m1, m2."#]],
     );
 }
