@@ -12,6 +12,8 @@ pub type Cluster = Object<ClusterSpec, ClusterStatus>;
 
 /// Condition: the member answers and is healthy.
 pub const READY: &str = "Ready";
+/// Condition: Works are written to the member. False while it is left alone because it does not answer.
+pub const DISPATCHING: &str = "Dispatching";
 /// Condition: every API the member has is known.
 pub const COMPLETE_API_ENABLEMENTS: &str = "CompleteAPIEnablements";
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
 use crate::get::asked::{Answer, Question};
+use crate::get::silent::Silent;
 use crate::kinds::Kinds;
 use crate::output::{self, Format};
 use crate::progress::saying;
@@ -16,6 +17,7 @@ use crate::{Hint, members};
 
 mod asked;
 mod shown;
+mod silent;
 
 pub use shown::hide;
 
@@ -62,18 +64,18 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 Ok(rest) => question.ask(&rest).await,
                 Err(error) => Err(error),
             };
-            (cluster.metadata.name.clone(), answer)
+            (cluster, answer)
         }
     });
     let (mut answers, mut silent) = (Vec::new(), Vec::new());
     for (cluster, answer) in saying("asking the clusters", join_all(asked)).await {
         match answer {
-            Ok(answer) => answers.push((cluster, answer)),
-            Err(error) => silent.push((cluster, error)),
+            Ok(answer) => answers.push((cluster.metadata.name.clone(), answer)),
+            Err(error) => silent.push(Silent::of(cluster, &error)),
         }
     }
-    print(arguments, &question, &answers)?;
-    complain(&question, &answers, silent)
+    print(arguments, &question, &answers, &silent)?;
+    complain(&question, &answers, &silent)
 }
 
 fn question(arguments: &Arguments, control: &Control, kinds: &Kinds) -> Result<Question> {
@@ -96,7 +98,12 @@ fn question(arguments: &Arguments, control: &Control, kinds: &Kinds) -> Result<Q
     Ok(Question { kind, namespace, names, selector: arguments.selector.clone(), is_whole })
 }
 
-fn print(arguments: &Arguments, question: &Question, answers: &[(String, Answer)]) -> Result<()> {
+fn print(
+    arguments: &Arguments,
+    question: &Question,
+    answers: &[(String, Answer)],
+    silent: &[Silent],
+) -> Result<()> {
     let form = match arguments.output {
         Some(Form::Json) => Format::Json,
         Some(Form::Yaml) => Format::Yaml,
@@ -108,17 +115,21 @@ fn print(arguments: &Arguments, question: &Question, answers: &[(String, Answer)
     };
     let items: Vec<Value> =
         answers.iter().flat_map(|(cluster, answer)| shown::items(cluster, answer)).collect();
-    form.print(&json!({ "apiVersion": "v1", "kind": "List", "metadata": {}, "items": items }))
+    let mut list = json!({ "apiVersion": "v1", "kind": "List", "metadata": {}, "items": items });
+    if !silent.is_empty() {
+        list["unknown"] = json!(silent);
+    }
+    form.print(&list)
 }
 
-/// Who did not answer, and what nobody has.
-fn complain(
-    question: &Question,
-    answers: &[(String, Answer)],
-    silent: Vec<(String, anyhow::Error)>,
-) -> Result<()> {
-    if let Some((_, error)) = silent.into_iter().next() {
-        return Err(error);
+/// Clusters that did not answer, and what none of the others has.
+fn complain(question: &Question, answers: &[(String, Answer)], silent: &[Silent]) -> Result<()> {
+    if !silent.is_empty() {
+        silent.iter().for_each(|one| output::tell(&one.to_string()));
+        let names: Vec<&str> = silent.iter().map(|one| one.cluster.as_str()).collect();
+        let hint = Hint("`longshore status` shows since when; -C names the clusters to ask".to_owned());
+        let context = format!("what these clusters have is unknown: {}", names.join(", "));
+        return Err(anyhow::Error::new(hint).context(context));
     }
     let found: BTreeSet<&str> = answers.iter().flat_map(|(_, answer)| answer.names()).collect();
     if let Some(missing) = question.names.iter().find(|name| !found.contains(name.as_str())) {

@@ -4,6 +4,8 @@
 use anyhow::{Context as _, Result, anyhow};
 use api::records::RECONCILE;
 use apiserver::selector::LabelSelector;
+use decide::orphans::orphans;
+use decide::world::Answers;
 use decide::{TemplateKey, World};
 use futures::{StreamExt as _, stream};
 use serde_json::json;
@@ -30,7 +32,7 @@ pub struct Arguments {
     /// In all namespaces
     #[arg(long, short = 'A', requires = "selector")]
     all_namespaces: bool,
-    /// Everything that a policy claims: NAME, pp/NAME or cpp/NAME
+    /// Everything that a policy claims, and what runs without a policy and would follow it: NAME, pp/NAME or cpp/NAME
     #[arg(long, value_name = "NAME")]
     policy: Option<String>,
     /// Only say what would be done
@@ -42,7 +44,7 @@ pub struct Arguments {
 
 /// Asks for propagation by the policies as they are now.
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let control = arguments.connection.open().await?;
+    let control = arguments.connection.open_to_write().await?;
     let kinds = Kinds::of(&control.rest).await?;
     let world = control.world().await?;
     let chosen = chosen(arguments, &control, &kinds, &world).await?;
@@ -111,7 +113,11 @@ async fn chosen(
         let found = policies::find(control, name).await?;
         let policy =
             world.policies.get(&found.key()).ok_or_else(|| anyhow!("{} has just gone", found.printed()))?;
-        return Ok(sorted(world.templates.claimed(policy.id()).map(|key| TemplateKey::clone(key))));
+        let claimed = world.templates.claimed(policy.id()).map(|key| TemplateKey::clone(key));
+        // What runs without a policy would follow this one.
+        let orphans = orphans(world, Answers::BRAIN).into_iter();
+        let orphans = orphans.filter(|orphan| orphan.would_follow.as_ref() == Some(&policy.key));
+        return Ok(sorted(claimed.chain(orphans.map(|orphan| orphan.template))));
     }
     let Some(selector) = &arguments.selector else {
         let targets = kinds.targets(&arguments.what, &control.namespace)?;

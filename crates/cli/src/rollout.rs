@@ -15,6 +15,7 @@ use crate::connection::{Connection, Control};
 use crate::output::{self, Format};
 use crate::policies::{self, Found};
 use crate::rollout::followers::{Follower, followers};
+use crate::watch::{View, watch};
 
 mod followers;
 mod shown;
@@ -58,6 +59,9 @@ struct Status {
     /// Show every template, however many there are
     #[arg(long)]
     all: bool,
+    /// Show it again whenever it changes, until every template follows the newest generation
+    #[arg(long, short, conflicts_with = "output")]
+    watch: bool,
     #[command(flatten)]
     asked: Asked,
 }
@@ -107,13 +111,21 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 async fn status(arguments: &Status) -> Result<()> {
     let asked = &arguments.asked;
     let control = asked.connection.open().await?;
-    let found = policies::find(&control, &asked.policy).await?;
-    let followers = followed(&control, &found).await?;
-    let newest = generation(&found.object);
     if let Some(format) = asked.output {
+        let found = policies::find(&control, &asked.policy).await?;
+        let followers = followed(&control, &found).await?;
+        let newest = generation(&found.object);
         return format.print(&json!({ "generation": newest, "templates": followers }));
     }
-    output::print(&shown::followers(&found.printed(), newest, &followers, arguments.all))
+    watch(async || {
+        let found = policies::find(&control, &asked.policy).await?;
+        let followers = followed(&control, &found).await?;
+        let newest = generation(&found.object);
+        let text = shown::followers(&found.printed(), newest, &followers, arguments.all);
+        let is_done = !arguments.watch || followers.iter().all(|one| one.is_current);
+        Ok(View { text, is_done })
+    })
+    .await
 }
 
 async fn history(arguments: &History) -> Result<()> {
@@ -144,7 +156,7 @@ async fn history(arguments: &History) -> Result<()> {
 }
 
 async fn undo(arguments: &Undo) -> Result<()> {
-    let control = arguments.connection.open().await?;
+    let control = arguments.connection.open_to_write().await?;
     let found = policies::find(&control, &arguments.policy).await?;
     let all = generations(&found);
     let past = match arguments.to_generation {

@@ -32,6 +32,11 @@ impl Stage {
     /// A cluster that is ready, or not.
     pub fn cluster_that_is(&mut self, ready: &str, name: &str, taints: Value) {
         let kinds = json!([{ "name": "deployments", "kind": "Deployment" }]);
+        let mut condition = json!({ "type": "Ready", "status": ready });
+        if ready != "True" {
+            condition["lastTransitionTime"] = json!("2026-01-01T07:30:00Z");
+            condition["message"] = json!("cluster is not reachable");
+        }
         self.put(json!({
             "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster",
             "metadata": { "name": name },
@@ -39,7 +44,7 @@ impl Stage {
             "status": {
                 "kubernetesVersion": "v1.35.4",
                 "apiEnablements": [{ "groupVersion": "apps/v1", "resources": kinds }],
-                "conditions": [{ "type": "Ready", "status": ready }],
+                "conditions": [condition],
             },
         }));
     }

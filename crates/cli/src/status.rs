@@ -2,16 +2,18 @@
 
 use anyhow::Result;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Control};
 use crate::output::{self, Format};
-use crate::status::report::report;
+use crate::status::report::{Report, report};
 use crate::text::Paint;
+use crate::watch::{View, watch};
 
 mod report;
 mod shown;
 mod stuck;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 /// Arguments of `longshore status`.
 #[derive(clap::Args)]
@@ -22,6 +24,9 @@ pub struct Arguments {
     /// Print it for programs
     #[arg(long, short, value_name = "FORMAT")]
     output: Option<Format>,
+    /// Show it again whenever it changes, until Ctrl-C
+    #[arg(long, short, conflicts_with = "output")]
+    watch: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -29,11 +34,18 @@ pub struct Arguments {
 /// Prints how the control plane and its members are.
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let control = arguments.connection.open().await?;
+    let text = |report: &Report| shown::shown(report, arguments.all, Paint::of_stdout());
+    match arguments.output {
+        Some(format) => format.print(&seen(&control).await?),
+        None if arguments.watch => {
+            watch(async || Ok(View { text: text(&seen(&control).await?), is_done: false })).await
+        }
+        None => output::print(&text(&seen(&control).await?)),
+    }
+}
+
+async fn seen(control: &Control) -> Result<Report> {
     let world = control.world().await?;
     let gates = control.switches().await?.changed();
-    let report = report(&world, control.context.clone(), gates);
-    match arguments.output {
-        Some(format) => format.print(&report),
-        None => output::print(&shown::shown(&report, arguments.all, Paint::of_stdout())),
-    }
+    Ok(report(&world, control.context.clone(), gates))
 }

@@ -79,7 +79,7 @@ fn story(world: &World, key: &TemplateKey, cluster: Option<&str>, works: &[Work]
         cluster: cluster.to_owned(),
         steps: steps(world, key, cluster, Answers::BRAIN).unwrap_or_default(),
     });
-    Some(Story { why, members: delivery::deliveries(works), onto })
+    Some(Story { why, members: delivery::deliveries(works, &world.clusters), onto })
 }
 
 fn missing(target: &Target) -> anyhow::Error {

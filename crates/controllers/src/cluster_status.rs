@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use api::cluster::{READY, SyncMode};
+use api::cluster::{DISPATCHING, READY, SyncMode};
 use api::{Cluster, Condition, ConditionStatus, kinds};
 use decide::conditions;
 use decide::readiness::not_yet;
@@ -21,9 +21,6 @@ mod summary;
 
 use pods::{PodPage, Pods};
 use summary::Facts;
-
-/// Condition: Works are written to the member. False while it is left alone because it does not answer.
-pub const DISPATCHING: &str = "Dispatching";
 
 /// How long a member may take to tell what it has; what it does not tell in time stays as it is known.
 const FACTS_PATIENCE: Duration = Duration::from_secs(20);

@@ -84,7 +84,7 @@ fn many_policies(count: usize) -> Policies {
 fn claim_one(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("claim, 10 of N policies match");
     let wanted = template("team7-prod", "web", "web");
-    let past = Past { bound: false, changed: true, waiting: false };
+    let past = Past { bound: false, changed: true, waiting: false, asked: false };
     for size in SIZES {
         let policies = many_policies(size);
         group.bench_with_input(BenchmarkId::from_parameter(size), &policies, |bencher, policies| {

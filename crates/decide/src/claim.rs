@@ -62,6 +62,8 @@ pub struct Past {
     pub changed: bool,
     /// It is on the waiting list (S3).
     pub waiting: bool,
+    /// `longshore reconcile` asked for a policy, and its binding has not answered yet.
+    pub asked: bool,
 }
 
 impl Past {
@@ -72,7 +74,17 @@ impl Past {
             Some(bound) => bound.pin.as_ref().is_some_and(|pin| pin.template != template.digest),
             None => template.claim_record().is_none_or(|record| record.template != template.digest),
         };
-        Past { bound: bound.is_some(), changed, waiting: template.is_waiting() }
+        let pin = bound.and_then(|bound| bound.pin.as_ref());
+        let asked =
+            pin.is_some_and(|pin| !template.reconcile().is_empty() && template.reconcile() != pin.reconcile);
+        Past { bound: bound.is_some(), changed, waiting: template.is_waiting(), asked }
+    }
+}
+
+impl Past {
+    /// True when a template that no policy claims stays as it is.
+    fn is_at_rest(self) -> bool {
+        self.bound && !self.changed && !self.waiting && !self.asked
     }
 }
 
@@ -95,10 +107,8 @@ pub fn claim(template: &Template, past: Past, policies: &Policies, gates: &Gates
             keep(owner, &candidates, Some(Blocked::Static))
         }
         Some((owner, _)) if !gates.static_policy => contested(owner, template, &candidates, gates),
-        // S4: being un-claimed is no trigger by itself.
-        None if gates.static_policy && past.bound && !past.changed && !past.waiting => {
-            (None, ClaimReason::Unclaimed)
-        }
+        // S4: being un-claimed is no trigger by itself; to be asked for is one.
+        None if gates.static_policy && past.is_at_rest() => (None, ClaimReason::Unclaimed),
         _ => best(&candidates),
     };
     let why = ClaimWhy { reason: decided.1, candidates: rank::listed(candidates) };

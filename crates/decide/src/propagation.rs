@@ -213,7 +213,7 @@ impl<'l> Look<'l> {
     /// that nothing is lost between the two writes. A successor may have made the binding in an earlier life of its
     /// own; that is not what the template waits for, so only a binding made under this claim counts.
     fn waits(self, claim: &Claim, claim_record: Option<&ClaimRecord>) -> bool {
-        let Past { bound, changed, waiting } = self.past;
+        let Past { bound, changed, waiting, .. } = self.past;
         let Some(claim_record) = claim_record else {
             let unmatched = claim.why().reason == ClaimReason::NoMatch;
             return waiting || (self.facts.gates.static_policy && bound && changed && unmatched);

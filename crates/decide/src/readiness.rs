@@ -1,8 +1,56 @@
-//! Is a member ready? One answer may be chance, so a change of mind has to last before it is reported.
+//! Is a member ready? One answer may be chance, so a change of mind has to last before it is reported. And since when
+//! is a member's state unknown, because it does not answer?
 
+use std::fmt;
 use std::time::Duration;
 
-use api::ConditionStatus;
+use api::cluster::{DISPATCHING, READY};
+use api::{Cluster, ConditionStatus, Time};
+use serde::Serialize;
+
+use crate::conditions;
+
+/// That the state of a member is unknown: what was last reported of it may be out of date.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unknown {
+    /// Since when; absent if the member has never reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
+    /// Why.
+    pub because: String,
+}
+
+/// Whether the state of a member is unknown: it is not ready, or Works are held back because it does not answer.
+pub fn unknown(cluster: &Cluster) -> Option<Unknown> {
+    let conditions = &cluster.status.conditions;
+    let not_ready = match conditions::find(conditions, READY) {
+        Some(ready) if ready.status == ConditionStatus::True => None,
+        Some(ready) => Some(ready),
+        None => {
+            let because = "the cluster has not reported its status yet".to_owned();
+            return Some(Unknown { since: None, because });
+        }
+    };
+    let silent = conditions::find(conditions, DISPATCHING)
+        .filter(|dispatching| dispatching.status == ConditionStatus::False);
+    let reason = not_ready.or(silent)?;
+    let since = [not_ready, silent].into_iter().flatten().filter_map(|one| one.last_transition_time).min();
+    let because = match reason.message.as_str() {
+        "" => "the cluster is not ready",
+        message => message,
+    };
+    Some(Unknown { since, because: because.to_owned() })
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("unknown")?;
+        if let Some(since) = self.since {
+            write!(formatter, " since {since}")?;
+        }
+        write!(formatter, ": {}", self.because.trim_end_matches('.'))
+    }
+}
 
 /// How long a change has to last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +83,39 @@ mod tests {
     use ConditionStatus::{False, True, Unknown};
 
     use super::*;
+
+    #[test]
+    fn a_member_that_does_not_answer_is_unknown() {
+        let check = |conditions: serde_json::Value, expected: Option<&str>| {
+            let cluster =
+                serde_json::json!({ "metadata": { "name": "m1" }, "status": { "conditions": conditions } });
+            let cluster: Cluster = serde_json::from_value(cluster).expect("a cluster");
+            assert_eq!(unknown(&cluster).map(|unknown| unknown.to_string()).as_deref(), expected);
+        };
+        let condition = |kind: &str, status: &str, second: u32, message: &str| {
+            let time = format!("2026-01-01T00:00:{second:02}Z");
+            serde_json::json!({ "type": kind, "status": status, "lastTransitionTime": time, "message": message })
+        };
+        let ready = condition("Ready", "True", 1, "");
+        check(serde_json::json!([ready]), None);
+        check(serde_json::json!([]), Some("unknown: the cluster has not reported its status yet"));
+        let not_ready = condition("Ready", "False", 7, "cluster is not reachable");
+        check(
+            serde_json::json!([not_ready]),
+            Some("unknown since 2026-01-01T00:00:07Z: cluster is not reachable"),
+        );
+        let silent = condition("Dispatching", "False", 3, "Works wait.");
+        check(serde_json::json!([ready, silent]), Some("unknown since 2026-01-01T00:00:03Z: Works wait"));
+        check(
+            serde_json::json!([not_ready, silent]),
+            Some("unknown since 2026-01-01T00:00:03Z: cluster is not reachable"),
+        );
+        let agent = condition("Ready", "Unknown", 9, "");
+        check(
+            serde_json::json!([agent]),
+            Some("unknown since 2026-01-01T00:00:09Z: the cluster is not ready"),
+        );
+    }
 
     #[test]
     fn a_flip_has_to_last() {

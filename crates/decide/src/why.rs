@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::activation::{Activation, HoldWhy};
 use crate::binding::{Refusal, is_held};
 use crate::claim::{Claim, ClaimWhy, leaves_out, matched};
+use crate::orphans::{Orphan, orphan};
 use crate::placement::{Placement, placement};
 use crate::policy::{Policy, PolicyKey};
 use crate::propagation::Propagation;
@@ -53,6 +54,9 @@ pub struct Why {
     /// What its binding was made from; none if there is no binding, or nobody noted it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_effect: Option<InEffect>,
+    /// It runs although no policy claims it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orphaned: Option<Orphan>,
     /// It is on the waiting list of static policies (S3).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub waits_for_policy: bool,
@@ -182,6 +186,7 @@ pub fn why(world: &World, key: &TemplateKey, answers: Answers<'_>) -> Option<Why
         taken_from: taken_from(world, template, &decided.claim),
         bystanders,
         in_effect: binding.and_then(|binding| in_effect(world, template, binding, &decided.claim)),
+        orphaned: orphan(world, key, answers),
         waits_for_policy: template.is_waiting(),
         frozen: binding.and_then(|binding| clusters::frozen(world, template, binding)),
         required_by: binding.map(required_by).unwrap_or_default(),

@@ -1,8 +1,9 @@
 //! One question to one member: a list as rows, or as whole objects, page by page.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use controllers::rest::Rest;
 use http::{Request, header};
 use serde_json::Value;
@@ -11,6 +12,8 @@ use crate::kinds::Kind;
 
 /// How many objects come at once.
 const PAGE: usize = 500;
+/// How long a member may take for one page.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How rows are asked for.
 const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
@@ -85,7 +88,8 @@ impl Question {
         }
         let accept = if self.is_whole { "application/json" } else { AS_TABLE };
         let request = Request::get(path.target()?).header(header::ACCEPT, accept).body(Vec::new())?;
-        match rest.client().request::<Value>(request).await {
+        let answer = tokio::time::timeout(PAGE_TIMEOUT, rest.client().request::<Value>(request));
+        match answer.await.map_err(|_| anyhow!("no answer in {} s", PAGE_TIMEOUT.as_secs()))? {
             Ok(page) => Ok(Some(page)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(error.into()),

@@ -4,19 +4,20 @@ use std::fmt;
 
 use api::records::Pin;
 use decide::activation::{Activation, HoldWhy};
+use decide::orphans::orphan;
 use decide::world::Answers;
 use decide::{TemplateKey, World};
 
 /// How a template stands to its policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// Its policy has something new that waits for a change of the template.
+    /// Its policy has something new that waits for a change of the template, or it has none and one matches.
     Waits,
     /// It follows its policy as it is now.
     UpToDate,
     /// Something has to be there first.
     Blocked(String),
-    /// No policy claims it.
+    /// No policy claims it, and none would after a reconcile.
     Unclaimed,
 }
 
@@ -25,7 +26,10 @@ pub fn standing(world: &World, key: &TemplateKey) -> Standing {
     let Some((template, decided)) = world.templates.get(key).zip(world.look(key, Answers::BRAIN)) else {
         return Standing::Unclaimed;
     };
-    let Some(policy) = decided.claim.policy() else { return Standing::Unclaimed };
+    let Some(policy) = decided.claim.policy() else {
+        let follows = orphan(world, key, Answers::BRAIN).and_then(|orphan| orphan.would_follow);
+        return if follows.is_some() { Standing::Waits } else { Standing::Unclaimed };
+    };
     if let Some(refusal) = decided.refusal {
         return Standing::Blocked(refusal.to_string());
     }
@@ -47,7 +51,7 @@ impl fmt::Display for Standing {
             Standing::Waits => write!(formatter, "waits for a change"),
             Standing::UpToDate => write!(formatter, "follows its policy already"),
             Standing::Blocked(why) => write!(formatter, "cannot be reconciled: {why}"),
-            Standing::Unclaimed => write!(formatter, "is claimed by no policy"),
+            Standing::Unclaimed => write!(formatter, "is claimed by no policy, and no policy matches it"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use api::records::Pin;
 use decide::binding::is_held;
+use decide::readiness::{Unknown, unknown};
 use decide::works::targets;
 use decide::{Policy, Template, World};
 use serde::Serialize;
@@ -22,6 +23,19 @@ pub struct Follower {
     /// Clusters to which nothing is written now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suspended: Vec<String>,
+    /// Clusters that do not answer, so whether they have it is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<UnknownIn>,
+}
+
+/// A cluster that does not answer.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct UnknownIn {
+    /// The cluster.
+    pub cluster: String,
+    /// Since when, and why.
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// Everybody whom a policy claims, by name.
@@ -49,12 +63,21 @@ fn follower(world: &World, policy: &Policy, template: &Template) -> Follower {
         let names = targets(&binding.spec).into_iter().map(|target| target.name);
         names.filter(|name| is_held(binding, name)).collect()
     };
+    let targets = binding.map(|binding| targets(&binding.spec)).unwrap_or_default();
+    let silent = world
+        .clusters
+        .iter()
+        .filter(|cluster| targets.iter().any(|target| target.name == cluster.metadata.name));
+    let silent = silent.filter_map(|cluster| {
+        Some(UnknownIn { cluster: cluster.metadata.name.clone(), unknown: unknown(cluster)? })
+    });
     Follower {
         template: template.key.to_string(),
         follows,
         own_generation: own,
         is_current: own == Some(policy.generation),
         suspended: binding.map(held).unwrap_or_default(),
+        unknown: silent.collect(),
     }
 }
 
@@ -62,10 +85,14 @@ impl Follower {
     /// It as a row of a table.
     pub fn row(&self) -> Vec<String> {
         let state = if self.is_current { "up to date" } else { "waits for a change of the template" };
-        let state = match self.suspended.as_slice() {
+        let mut state = match self.suspended.as_slice() {
             [] => state.to_owned(),
             clusters => format!("{state}, suspended in {}", clusters.join(", ")),
         };
+        if !self.unknown.is_empty() {
+            let silent: Vec<&str> = self.unknown.iter().map(|one| one.cluster.as_str()).collect();
+            state += &format!(", unknown in {}", silent.join(", "));
+        }
         vec![self.template.clone(), self.follows.clone(), state]
     }
 }

@@ -1,5 +1,9 @@
 //! How the generations of a policy and those who follow them are shown. Decides nothing.
 
+use std::collections::BTreeMap;
+
+use decide::readiness::Unknown;
+
 use super::Generation;
 use super::followers::Follower;
 use crate::text::{table, wrapped};
@@ -25,6 +29,13 @@ pub fn followers(policy: &str, newest: i64, followers: &[Follower], all: bool) -
     }
     if more > 0 {
         text += &format!("and {more} more; --all shows each\n");
+    }
+    let silent: BTreeMap<&str, &Unknown> = followers
+        .iter()
+        .flat_map(|one| one.unknown.iter().map(|one| (one.cluster.as_str(), &one.unknown)))
+        .collect();
+    for (cluster, unknown) in silent {
+        text += &format!("\n{}\n", wrapped("", &format!("{cluster}: {unknown}")));
     }
     text
 }

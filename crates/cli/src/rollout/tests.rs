@@ -38,6 +38,27 @@ fn nobody_follows() {
 }
 
 #[test]
+fn whether_a_silent_cluster_has_it_is_unknown() {
+    let mut stage = Stage::new();
+    stage.policy("pp", lazy(&["member1"]));
+    stage.nginx(1);
+    stage.cluster_that_is("False", "member1", json!([]));
+    check(
+        &stage,
+        false,
+        &expect![[r#"
+        propagationpolicy.policy.karmada.io/pp is at generation 1: 1 of 1 templates
+        follow it.
+
+        TEMPLATE                   FOLLOWS        STATE
+        Deployment default/nginx   generation 1   up to date, unknown in member1
+
+        member1: unknown since 2026-01-01T07:30:00Z: cluster is not reachable
+    "#]],
+    );
+}
+
+#[test]
 fn some_follow_and_some_wait() {
     let mut stage = Stage::new();
     stage.policy("pp", lazy(&["member1"]));

@@ -2,12 +2,15 @@
 //! true where nobody writes the status of policies. Pure.
 
 use api::cluster::READY;
-use api::{Cluster, ConditionStatus};
+use api::{Cluster, ConditionStatus, Time};
+use decide::orphans::{Orphan, orphans};
 use decide::policy_status::template_counts;
-use decide::{Policy, World, conditions};
+use decide::world::Answers;
+use decide::{Policy, World, conditions, readiness};
 use serde::Serialize;
 
 use crate::status::stuck::{Stuck, stuck};
+use crate::status::unknown::{UnknownReport, unknown};
 use crate::taint;
 
 /// The whole system.
@@ -24,6 +27,10 @@ pub struct Report {
     pub policies: Vec<PolicyReport>,
     /// By name.
     pub stuck: Vec<Stuck>,
+    /// Clusters that do not answer, and which templates they have as far as is known.
+    pub unknown: Vec<UnknownReport>,
+    /// Templates that run although no policy claims them, by name.
+    pub orphaned: Vec<Orphan>,
 }
 
 /// How a cluster is.
@@ -34,6 +41,9 @@ pub struct ClusterReport {
     pub name: String,
     /// `True`, `False` or `Unknown`.
     pub ready: &'static str,
+    /// Since when it is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
     /// The version of its Kubernetes.
     pub version: String,
     /// Its taints as kubectl writes them.
@@ -69,7 +79,8 @@ pub fn report(world: &World, context: String, feature_gates: Vec<String>) -> Rep
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
     let mut policies: Vec<PolicyReport> = world.policies.iter().map(|one| policy(world, one)).collect();
     policies.sort_by(|a, b| (a.kind, &a.namespace, &a.name).cmp(&(b.kind, &b.namespace, &b.name)));
-    Report { context, feature_gates, clusters, policies, stuck: stuck(world) }
+    let (stuck, unknown, orphaned) = (stuck(world), unknown(world), orphans(world, Answers::BRAIN));
+    Report { context, feature_gates, clusters, policies, stuck, unknown, orphaned }
 }
 
 fn cluster(cluster: &Cluster) -> ClusterReport {
@@ -81,6 +92,7 @@ fn cluster(cluster: &Cluster) -> ClusterReport {
     ClusterReport {
         name: cluster.metadata.name.clone(),
         ready,
+        since: readiness::unknown(cluster).and_then(|unknown| unknown.since),
         version: cluster.status.kubernetes_version.clone(),
         taints: cluster.spec.taints.iter().map(taint::printed).collect(),
     }

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use decide::orphans::Orphan;
+
 use crate::status::report::{ClusterReport, PolicyReport, Report};
 use crate::text::{Paint, some_of, table, wrapped};
 
@@ -25,16 +27,22 @@ pub fn shown(report: &Report, all: bool, paint: Paint) -> String {
         wrapped("", &first) + "\n",
         clusters(report, most),
         policies(report, most),
+        unknown(report, most, paint),
+        orphaned(report, most, paint),
         stuck(report, most, paint),
     ];
-    parts.join("\n")
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 fn clusters(report: &Report, most: usize) -> String {
     let all = &report.clusters;
     let row = |one: &ClusterReport| {
         let taints = if one.taints.is_empty() { "<none>".to_owned() } else { one.taints.join(", ") };
-        vec![one.name.clone(), one.ready.to_owned(), one.version.clone(), taints]
+        let ready = match one.since {
+            Some(since) => format!("{} since {since}", one.ready),
+            None => one.ready.to_owned(),
+        };
+        vec![one.name.clone(), ready, one.version.clone(), taints]
     };
     let header = ["CLUSTER", "READY", "VERSION", "TAINTS"];
     let ready = all.iter().filter(|one| one.ready == "True").count();
@@ -103,9 +111,60 @@ fn excerpt(
     text
 }
 
+/// Clusters that do not answer, and what is therefore not known.
+fn unknown(report: &Report, most: usize, paint: Paint) -> String {
+    let concerned: Vec<_> = report.unknown.iter().filter(|one| !one.templates.is_empty()).collect();
+    if concerned.is_empty() {
+        return String::new();
+    }
+    let names_max = if most == usize::MAX { most } else { NAMES_MAX };
+    let mut text = format!("{}\n", paint.strong("Unknown:"));
+    for one in concerned.iter().take(most) {
+        let count = counted(one.templates.len(), "template");
+        let said = wrapped("  ", &format!("{count} in {}: {}", one.cluster, one.unknown));
+        let named = wrapped("    ", &some_of(&one.templates, names_max));
+        let _ = writeln!(text, "{}", paint.yellow(&format!("{said}\n{named}")));
+    }
+    match concerned.len().saturating_sub(most) {
+        0 => {}
+        more => drop(writeln!(text, "  and {more} more clusters; {ALL}")),
+    }
+    text
+}
+
+/// Templates that run although no policy claims them.
+fn orphaned(report: &Report, most: usize, paint: Paint) -> String {
+    if report.orphaned.is_empty() {
+        return String::new();
+    }
+    let names_max = if most == usize::MAX { most } else { NAMES_MAX };
+    let mut text =
+        format!("{}\n", paint.strong("Orphaned: no policy claims them, and what runs stays as it is."));
+    let (reachable, others): (Vec<&Orphan>, Vec<&Orphan>) =
+        report.orphaned.iter().partition(|orphan| orphan.would_follow.is_some());
+    let parts = [
+        (reachable, "a policy matches; the next change or `longshore reconcile` lets it act"),
+        (others, "no policy matches"),
+    ];
+    for (orphans, why) in parts.into_iter().filter(|(orphans, _)| !orphans.is_empty()) {
+        let names: Vec<String> = orphans.iter().map(|orphan| orphan.template.to_string()).collect();
+        let said = wrapped("  ", &format!("{}: {why}", counted(names.len(), "template")));
+        let named = wrapped("    ", &some_of(&names, names_max));
+        let _ = writeln!(text, "{}", paint.yellow(&format!("{said}\n{named}")));
+    }
+    text
+}
+
+/// A number with its noun.
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 fn stuck(report: &Report, most: usize, paint: Paint) -> String {
     if report.stuck.is_empty() {
-        return "Nothing is stuck.\n".to_owned();
+        let is_known = report.unknown.iter().all(|one| one.templates.is_empty());
+        let other = if is_known { "Nothing" } else { "As far as is known, nothing" };
+        return format!("{other} is stuck.\n");
     }
     // Those with the same trouble stand together.
     let mut alike: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

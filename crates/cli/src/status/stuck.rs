@@ -1,11 +1,14 @@
 //! What does not get on, and why: templates whose decisions say that something is missing, and members that
 //! complain. What waits because its policy says so is not stuck. Pure.
 
+use std::collections::BTreeSet;
+
 use api::binding::SCHEDULED;
 use api::work::Health;
 use api::{Binding, ConditionStatus};
 use decide::World;
 use decide::activation::{Activation, HoldWhy};
+use decide::readiness::unknown;
 use decide::world::Answers;
 use serde::Serialize;
 
@@ -21,6 +24,8 @@ pub struct Stuck {
 /// Everything that does not get on, by name.
 pub fn stuck(world: &World) -> Vec<Stuck> {
     let mut all = Vec::new();
+    let silent = world.clusters.iter().filter(|cluster| unknown(cluster).is_some());
+    let silent: BTreeSet<&str> = silent.map(|cluster| cluster.metadata.name.as_str()).collect();
     for template in world.templates.iter() {
         let binding = world.bindings.get(&template.key.binding()).map(AsRef::as_ref);
         let Some(decided) = world.look(&template.key, Answers::BRAIN) else { continue };
@@ -33,18 +38,20 @@ pub fn stuck(world: &World) -> Vec<Stuck> {
             say(hold.to_string());
         }
         if let Some(binding) = binding {
-            complaints(binding).into_iter().for_each(say);
+            complaints(binding, &silent).into_iter().for_each(say);
         }
     }
     all.sort();
     all
 }
 
-fn complaints(binding: &Binding) -> Vec<String> {
+/// What is wrong with a binding; what silent clusters said last is not known to be so.
+fn complaints(binding: &Binding, silent: &BTreeSet<&str>) -> Vec<String> {
     let scheduled = binding.status.conditions.iter().find(|condition| condition.kind == SCHEDULED);
     let nowhere = scheduled.filter(|condition| condition.status == ConditionStatus::False);
     let mut all: Vec<String> = nowhere.map(|condition| condition.message.clone()).into_iter().collect();
-    for item in &binding.status.aggregated_status {
+    let reports = binding.status.aggregated_status.iter();
+    for item in reports.filter(|item| !silent.contains(item.cluster_name.as_str())) {
         let cluster = &item.cluster_name;
         if !item.applied && !item.applied_message.is_empty() {
             all.push(format!("not applied in {cluster}: {}", item.applied_message));

@@ -101,12 +101,12 @@ fn of_a_large_system_the_numbers_are_shown_and_what_is_striking() {
 
             200 clusters, of which 2 are not ready and 3 have taints; `longshore status
             --all` shows each.
-            CLUSTER     READY   VERSION   TAINTS
-            member007   True    v1.35.4   gpu=only:NoSchedule
-            member080   False   v1.35.4   <none>
-            member087   True    v1.35.4   gpu=only:NoSchedule
-            member167   True    v1.35.4   gpu=only:NoSchedule
-            member170   False   v1.35.4   <none>
+            CLUSTER     READY                              VERSION   TAINTS
+            member007   True                               v1.35.4   gpu=only:NoSchedule
+            member080   False since 2026-01-01T07:30:00Z   v1.35.4   <none>
+            member087   True                               v1.35.4   gpu=only:NoSchedule
+            member167   True                               v1.35.4   gpu=only:NoSchedule
+            member170   False since 2026-01-01T07:30:00Z   v1.35.4   <none>
 
             100 policies claim 100 templates, of which 0 are pending and 2 suspended;
             `longshore status --all` shows each.
@@ -133,4 +133,88 @@ fn all_of_it_is_shown_to_who_wants_it() {
     assert_eq!(text.lines().filter(|line| line.starts_with("pp ")).count(), 100);
     assert_eq!(text.matches("default/web-").count(), 100);
     assert!(!text.contains(" more;") && !text.lines().any(|line| line.starts_with("and ")), "{text}");
+}
+
+#[test]
+fn what_is_not_known_is_called_unknown() {
+    let mut stage = Stage::new();
+    stage.policy("web", json!({ "placement": on(&["member1", "member2"]), "resourceSelectors": all() }));
+    stage.nginx(2);
+    stage.crowd(1);
+    stage.cluster_that_is("False", "member1", json!([]));
+    for binding in Arc::make_mut(&mut stage.world.bindings).values_mut() {
+        let item = json!({ "clusterName": "member1", "applied": true, "health": "Unhealthy" });
+        let item = serde_json::from_value(item).expect("a member's answer");
+        Arc::make_mut(binding).status.aggregated_status.push(item);
+    }
+    check(
+        &stage,
+        false,
+        &expect![[r#"
+        Control plane: context longshore, feature gates StaticPolicy=true
+
+        CLUSTER   READY                              VERSION   TAINTS
+        member1   False since 2026-01-01T07:30:00Z   v1.35.4   <none>
+        member2   True                               v1.35.4   <none>
+        member3   True                               v1.35.4   <none>
+
+        KIND   POLICY        ACTIVATION   PRIORITY   CLAIMED   PENDING   SUSPENDED
+        pp     default/web   <none>       0          2         0         0
+
+        Unknown:
+          2 templates in member1: unknown since 2026-01-01T07:30:00Z: cluster is not
+          reachable
+            Deployment default/nginx, Deployment default/web-0000
+
+        As far as is known, nothing is stuck.
+    "#]],
+    );
+    let document =
+        serde_json::to_value(report(&stage.world, "longshore".to_owned(), Vec::new())).expect("JSON");
+    let expected = json!([{
+        "cluster": "member1", "since": "2026-01-01T07:30:00Z", "because": "cluster is not reachable",
+        "templates": ["Deployment default/nginx", "Deployment default/web-0000"],
+    }]);
+    assert_eq!(document["unknown"], expected);
+    assert_eq!(document["clusters"][0]["since"], "2026-01-01T07:30:00Z");
+}
+
+#[test]
+fn s4_what_runs_without_a_policy_is_shown() {
+    let mut stage = Stage::new();
+    stage.world.gates = decide::Gates { static_policy: true, ..decide::Gates::default() };
+    stage.policy("web", json!({ "resourceSelectors": all() }));
+    stage.nginx(2);
+    stage.crowd(1);
+    stage.policy("other", json!({}));
+    stage.delete("PropagationPolicy", "web");
+    check(
+        &stage,
+        false,
+        &expect![[r#"
+        Control plane: context longshore, feature gates StaticPolicy=true
+
+        CLUSTER   READY   VERSION   TAINTS
+        member1   True    v1.35.4   <none>
+        member2   True    v1.35.4   <none>
+        member3   True    v1.35.4   <none>
+
+        KIND   POLICY          ACTIVATION   PRIORITY   CLAIMED   PENDING   SUSPENDED
+        pp     default/other   <none>       0          0         0         0
+
+        Orphaned: no policy claims them, and what runs stays as it is.
+          1 template: a policy matches; the next change or `longshore reconcile` lets it
+          act
+            Deployment default/nginx
+          1 template: no policy matches
+            Deployment default/web-0000
+
+        Nothing is stuck.
+    "#]],
+    );
+    let document =
+        serde_json::to_value(report(&stage.world, "longshore".to_owned(), Vec::new())).expect("JSON");
+    assert_eq!(document["orphaned"][0]["template"]["name"], "nginx");
+    assert_eq!(document["orphaned"][0]["wouldFollow"], json!({ "namespace": "default", "name": "other" }));
+    assert_eq!(document["orphaned"][1]["clusters"], json!(["member1"]));
 }

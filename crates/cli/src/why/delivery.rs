@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use api::work::{APPLIED, DISPATCHING, Health};
-use api::{ConditionStatus, Work, names};
+use api::{Cluster, ConditionStatus, Work, names};
+use decide::readiness::{Unknown, unknown};
 use serde::Serialize;
 
 /// What one member has of it.
@@ -26,13 +27,33 @@ pub struct Delivery {
     /// It is on its way out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub leaving: bool,
+    /// The member does not answer; what it reported before that is in `last_known`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<Unknown>,
+    /// What the member reported last, if its state is unknown now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_known: Option<LastKnown>,
+}
+
+/// What a member reported before it stopped answering.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LastKnown {
+    /// Whether it had what the Work says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<bool>,
+    /// Whether it was healthy there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health: Option<Health>,
 }
 
 /// What became of it in each member, by cluster.
-pub fn deliveries(works: &[Work]) -> BTreeMap<String, Delivery> {
-    let cluster =
-        |work: &Work| names::cluster_of_execution_namespace(&work.metadata.namespace).map(str::to_owned);
-    works.iter().filter_map(|work| Some((cluster(work)?, delivery(work)))).collect()
+pub fn deliveries(works: &[Work], clusters: &[Cluster]) -> BTreeMap<String, Delivery> {
+    let reported = works.iter().filter_map(|work| {
+        let name = names::cluster_of_execution_namespace(&work.metadata.namespace)?;
+        let cluster = clusters.iter().find(|cluster| cluster.metadata.name == name);
+        Some((name.to_owned(), delivery(work).now(cluster.and_then(unknown))))
+    });
+    reported.collect()
 }
 
 fn delivery(work: &Work) -> Delivery {
@@ -46,12 +67,32 @@ fn delivery(work: &Work) -> Delivery {
         suspended: held || work.spec.suspend_dispatching == Some(true),
         health: work.status.manifest_statuses.first().and_then(|manifest| manifest.health),
         leaving: work.metadata.deletion_timestamp.is_some(),
+        unknown: None,
+        last_known: None,
+    }
+}
+
+impl Delivery {
+    /// What can be said of it now: of a member that does not answer, only what it reported last.
+    fn now(self, unknown: Option<Unknown>) -> Self {
+        if unknown.is_none() {
+            return self;
+        }
+        let last_known = Some(LastKnown { applied: self.applied, health: self.health });
+        Self { applied: None, health: Some(Health::Unknown), unknown, last_known, ..self }
     }
 }
 
 impl fmt::Display for Delivery {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let applied = match self.applied {
+        let (applied, health) = match (&self.unknown, &self.last_known) {
+            (Some(unknown), Some(last)) => {
+                write!(formatter, "{unknown}; last reported: ")?;
+                (last.applied, last.health)
+            }
+            _ => (self.applied, self.health),
+        };
+        let applied = match applied {
             Some(true) => "applied",
             Some(false) => "not applied",
             None => "not yet applied",
@@ -60,7 +101,7 @@ impl fmt::Display for Delivery {
         if !self.problem.is_empty() {
             write!(formatter, " ({})", self.problem)?;
         }
-        match self.health {
+        match health {
             Some(Health::Healthy) => write!(formatter, ", healthy"),
             Some(Health::Unhealthy) => write!(formatter, ", unhealthy"),
             Some(Health::Unknown) | None => Ok(()),

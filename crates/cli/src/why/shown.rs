@@ -74,7 +74,7 @@ fn in_effect(text: &mut String, why: &Why, paint: Paint) {
         let _ = writeln!(text, "{}", line("In effect", &effective(effect, why.owner.as_ref())));
     }
     let waits = match &why.activation {
-        Activation::Hold(HoldWhy::Unclaimed) if why.in_effect.is_none() || why.waits_for_policy => None,
+        Activation::Hold(HoldWhy::Unclaimed) if why.orphaned.is_none() || why.waits_for_policy => None,
         Activation::Hold(HoldWhy::Lazy { .. } | HoldWhy::Static { .. }) if why.is_up_to_date() => None,
         Activation::Hold(hold) => Some(hold.to_string()),
         Activation::Adopt => Some(Activation::Adopt.to_string()),
@@ -82,7 +82,11 @@ fn in_effect(text: &mut String, why: &Why, paint: Paint) {
         Activation::Follow(follow) => Some(follow.to_string()),
     };
     if let Some(waits) = waits {
-        let label = if matches!(why.activation, Activation::Hold(_)) { "Waits" } else { "Acts" };
+        let label = match &why.activation {
+            Activation::Hold(HoldWhy::Unclaimed) => "Orphaned",
+            Activation::Hold(_) => "Waits",
+            Activation::Follow(_) | Activation::Adopt => "Acts",
+        };
         let _ = writeln!(text, "{}", paint.yellow(&line(label, &sentence(&waits))));
     }
     if let Some(next) = &why.next {
@@ -92,8 +96,8 @@ fn in_effect(text: &mut String, why: &Why, paint: Paint) {
             format!(", by {}", next.policy)
         };
         let _ = writeln!(text, "{}", line("", &format!("Then{by}: {}", placed(&next.placement))));
-        // Who reconciles keeps the owner; a change may choose another one.
-        if by.is_empty() {
+        // A reconcile keeps the owner, if there is one; a change may choose another one.
+        if by.is_empty() || why.owner.is_none() {
             let _ = writeln!(text, "{}", line("", &format!("Now: {}", reconcile(&why.template))));
         }
     }
@@ -206,9 +210,12 @@ fn described(story: &Story, part: &ClusterWhy) -> String {
     if part.suspended {
         said.push_str("; suspended");
     }
-    if let Some(delivery) = story.members.get(&part.name) {
-        let _ = write!(said, "; {delivery}");
-    }
+    let is_chosen = matches!(part.verdict, Verdict::Chosen { .. });
+    let _ = match (story.members.get(&part.name), &part.unknown) {
+        (Some(delivery), _) => write!(said, "; {delivery}"),
+        (None, Some(unknown)) if is_chosen => write!(said, "; {unknown}"),
+        (None, _) => Ok(()),
+    };
     said
 }
 

@@ -10,6 +10,7 @@ use crate::stage::{Stage, all, nginx, on};
 use crate::text::Paint;
 
 mod placed;
+mod unknown;
 
 impl Stage {
     #[track_caller]
@@ -240,7 +241,7 @@ fn static_waiting_for_a_policy() {
         Policy      Its policy let go of it and static policies wait until it changes
                     (S4).
         In effect   generation 1 of a policy that is gone (uid uid-of-static)
-        Waits       No policy claims the template, so what runs stays as it is (R2).
+        Orphaned    No policy claims the template, so what runs stays as it is (R2).
         Clusters    Not scheduled, because no policy claims the binding, so it stays
                     where it is.
           member1   chosen, 2 replicas
@@ -284,7 +285,7 @@ fn frozen() {
         Policy      No policy matches it.
         In effect   generation 1 of a policy that is gone (uid uid-of-gone); the
                     template was changed since
-        Waits       No policy claims the template, so what runs stays as it is (R2).
+        Orphaned    No policy claims the template, so what runs stays as it is (R2).
         Frozen      What members have stays as it is, because the template was changed
                     and no policy has taken the change over.
         Clusters    Not scheduled, because no policy claims the binding, so it stays

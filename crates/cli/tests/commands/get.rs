@@ -68,3 +68,35 @@ fn what_members_have_is_shown_in_one_table() {
         no_kind.stderr.starts_with("error: the server doesn't have a resource type \"nonsense\"\nhint: ")
     );
 }
+
+#[test]
+fn a_cluster_that_does_not_answer_is_unknown() {
+    let terminal = Terminal::open(1, &[]);
+    let settings = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": { "a": "1" },
+        "metadata": { "name": "settings", "namespace": "default" },
+    });
+    // Nothing listens on this port.
+    let far = json!({
+        "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": { "name": "far" },
+        "spec": { "syncMode": "Push", "apiEndpoint": "https://127.0.0.1:1" },
+    });
+    terminal.apply(&[policy(&["member1"]), settings, far]);
+    terminal.until("get cm settings -C member1", |said| said.stdout.contains("member1"));
+    let said = terminal.run("get cm settings");
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert!(said.stdout.contains("settings   member1"), "the others are shown: {}", said.stdout);
+    assert!(said.stderr.starts_with("unknown: far "), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("\nerror: what these clusters have is unknown: far\nhint: "),
+        "{}",
+        said.stderr
+    );
+    terminal.until("status", |said| said.stdout.contains("far       False since "));
+    let list: Value = serde_json::from_str(&terminal.run("get cm settings -o json").stdout).expect("JSON");
+    assert_eq!(
+        (&list["unknown"][0]["cluster"], list["items"].as_array().map(Vec::len)),
+        (&json!("far"), Some(1))
+    );
+    assert!(list["unknown"][0]["since"].is_string(), "{list}");
+}

@@ -73,3 +73,26 @@ fn everything_that_a_policy_claims() {
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(0), ""));
     assert_eq!(nothing.stderr, "Nothing waits for a change of its template.\n");
 }
+
+#[test]
+fn s4_what_runs_without_a_policy_is_reached() {
+    let terminal = Terminal::open(2, &["--feature-gates=StaticPolicy=true"]);
+    terminal.apply(&[policy("first", &["member1"]), deployment("web", 1)]);
+    terminal.until("why deploy/web", |said| said.stdout.contains("applied, healthy"));
+    terminal.apply(&[policy("second", &["member2"])]);
+    let plan = "plan --delete pp/first --save gone.plan";
+    terminal.until(plan, |said| said.code == Some(2));
+    terminal.ok("apply gone.plan");
+    let status = terminal.until("status", |said| said.stdout.contains("Orphaned: "));
+    assert!(status.stdout.contains("    Deployment default/web\n"), "{}", status.stdout);
+    let why = terminal.ok("why deploy/web");
+    assert!(why.contains("\nOrphaned    No policy claims the template"), "{why}");
+    assert!(why.contains("Now: longshore reconcile deployment.apps/web -n default"), "{why}");
+    let line = "reconcile --policy second --dry-run";
+    terminal.until(line, |said| said.stdout.contains("deployment.apps/web would be reconciled"));
+    terminal.ok("reconcile deploy/web");
+    terminal.until("why deploy/web", |said| {
+        said.stdout.contains("member2   chosen, 1 replica; applied, healthy")
+    });
+    assert!(!terminal.ok("status").contains("Orphaned"));
+}

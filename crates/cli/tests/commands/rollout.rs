@@ -78,3 +78,12 @@ fn a_policy_is_followed_through_its_generations_and_back() {
         format!("error: find generation 9 of {POLICY}\nhint: recorded are 1, 2, 3, 4, 5, 6\n")
     );
 }
+
+#[test]
+fn watching_ends_when_everything_follows() {
+    let terminal = Terminal::open(1, &[]);
+    terminal.apply(&[policy("pp", &["member1"]), deployment("a", 1)]);
+    terminal.until("status", |said| said.stdout.contains("default/pp   <none>       0          1"));
+    let said = terminal.ok("rollout status pp --watch");
+    assert!(said.ends_with("Deployment default/a   generation 1   up to date\n"), "{said}");
+}

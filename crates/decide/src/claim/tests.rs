@@ -33,7 +33,7 @@ fn policies(list: Vec<Policy>) -> Policies {
     policies
 }
 
-const FRESH: Past = Past { bound: false, changed: true, waiting: false };
+const FRESH: Past = Past { bound: false, changed: true, waiting: false, asked: false };
 
 fn check(list: Vec<Policy>, gates: Gates, claimed_by: Option<&Policy>, expected: Expect) {
     let mut template = template();

@@ -13,6 +13,7 @@ use crate::binding::is_held;
 use crate::overrides::Failed;
 use crate::placement::{Failure, Placement, Refusal};
 use crate::policy::PolicyKey;
+use crate::readiness::{Unknown, unknown};
 use crate::template::Template;
 use crate::works::{Frozen, Sources, Works, targets, works};
 use crate::world::World;
@@ -28,6 +29,9 @@ pub struct ClusterWhy {
     /// Nothing is written to it now (U3).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
+    /// The cluster does not answer, so what it has is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<Unknown>,
     /// Override policies that change what it receives; an empty namespace means a ClusterOverridePolicy.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<PolicyKey>,
@@ -85,6 +89,7 @@ pub(super) fn clusters(
             name: name.to_owned(),
             verdict,
             suspended: is_chosen && is_held(binding, name),
+            unknown: cluster.and_then(unknown),
             overrides: rendered.works.get(name).map(|work| applied(work, template)).unwrap_or_default(),
             failed_override: rendered.failed.get(name).cloned(),
         }
