@@ -70,8 +70,8 @@ impl Document {
     }
 }
 
-/// True if two texts differ in nothing but what differs each time: ages, moments, digests, and the width of the
-/// columns that these stand in.
+/// True if two texts differ in nothing but what differs each time: ages, moments, digests, ports of this machine, and
+/// the width of the columns that these stand in.
 pub fn is_same(one: &str, other: &str) -> bool {
     lasting(one) == lasting(other)
 }
@@ -85,6 +85,11 @@ fn lasting(text: &str) -> Vec<String> {
 fn lasting_word(word: &str) -> String {
     if is_age(word) {
         return "AGE".to_owned();
+    }
+    if let Some(port) = word.strip_prefix("https://127.0.0.1:")
+        && port.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return "https://127.0.0.1:PORT".to_owned();
     }
     let (core, end) = match word.strip_suffix(['.', ',', ')']) {
         Some(core) => (core, &word[core.len()..]),
@@ -141,6 +146,7 @@ mod tests {
         check("until 2026-01-01T00:00:00Z, then", "until 2026-02-01T10:00:00Z, then", true);
         check("plan=8d2f6f0e3b5c7a194c0e5d27b1a6f390", "plan=00000000000000000000000000000000", true);
         check("plan=8d2f", "plan=8d2e", false);
+        check("server: https://127.0.0.1:6500 (x)", "server: https://127.0.0.1:34017 (x)", true);
         check("a\nb", "a b", false);
         check("s", "5s", false);
     }

@@ -1,5 +1,5 @@
-//! How a command finds the control plane: kubectl's flags, kubectl's files, and if none of them names a cluster
-//! the control plane that `longshore up` runs on this machine. Knows no command.
+//! How a command finds the control plane: kubectl's flags, kubectl's files, and if neither a flag nor `KUBECONFIG` nor
+//! ~/.kube/config names a cluster, the control plane that `longshore up` runs on this machine. Knows no command.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use decide::World;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::progress::saying;
-use crate::{Hint, places};
+use crate::{Hint, output, places};
 
 /// The flags by which kubectl is told where to go.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -37,6 +37,8 @@ pub struct Control {
     pub namespace: String,
     /// The context in use.
     pub context: String,
+    /// The URL of the server that the context names.
+    pub server: String,
     /// Everything the kubeconfig names, for members that have contexts there.
     pub kubeconfig: Kubeconfig,
 }
@@ -60,7 +62,15 @@ impl Connection {
         let of_context = of_context.and_then(|named| named.context.as_ref()?.namespace.clone());
         let namespace = self.namespace.clone().or(of_context).filter(|name| !name.is_empty());
         let namespace = namespace.unwrap_or_else(|| "default".to_owned());
-        Ok(Control { rest, namespace, context, kubeconfig })
+        let server = server(&kubeconfig, &context).unwrap_or_default();
+        Ok(Control { rest, namespace, context, server, kubeconfig })
+    }
+
+    /// The same for a command that writes: it prints on stderr which server it writes to.
+    pub async fn open_to_write(&self) -> Result<Control> {
+        let control = self.open().await?;
+        output::tell(&format!("server: {} (context {})", control.server, control.context));
+        Ok(control)
     }
 
     /// A client for who stays: in a pod without a kubeconfig it is that of the pod's service account.
@@ -83,10 +93,10 @@ impl Connection {
         if let Some(file) = &self.kubeconfig {
             return read(file);
         }
-        let merged = match std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()) {
-            Some(value) => merged(&std::env::split_paths(&value).collect::<Vec<_>>())?,
-            None => merged(&home().into_iter().collect::<Vec<_>>())?,
-        };
+        if let Some(value) = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()) {
+            return named(&std::env::split_paths(&value).collect::<Vec<_>>());
+        }
+        let merged = merged(&home().into_iter().collect::<Vec<_>>())?;
         if !merged.contexts.is_empty() {
             return Ok(merged);
         }
@@ -170,8 +180,37 @@ async fn client(kubeconfig: &Kubeconfig, context: &str) -> Result<Rest> {
     Ok(Rest::new(kube::Client::try_from(config).with_context(wrong)?))
 }
 
+/// The URL of the server that a context names.
+fn server(kubeconfig: &Kubeconfig, context: &str) -> Option<String> {
+    let context = kubeconfig.contexts.iter().find(|named| named.name == context)?.context.as_ref()?;
+    let cluster = kubeconfig.clusters.iter().find(|named| named.name == context.cluster)?;
+    cluster.cluster.as_ref()?.server.clone()
+}
+
 fn read(file: &Path) -> Result<Kubeconfig> {
-    Kubeconfig::read_from(file).with_context(|| format!("read the kubeconfig {}", file.display()))
+    let doing = || format!("read the kubeconfig {}", file.display());
+    if !file.exists() {
+        let hint = Hint("is the path right? `longshore kubeconfig` prints one for `longshore up`".to_owned());
+        return Err(anyhow::Error::new(hint).context("there is no such file").context(doing()));
+    }
+    Kubeconfig::read_from(file).with_context(doing)
+}
+
+/// The files that `KUBECONFIG` names. It names a control plane, so no other one is taken in its place.
+fn named(files: &[PathBuf]) -> Result<Kubeconfig> {
+    let merged = merged(files)?;
+    if !merged.contexts.is_empty() {
+        return Ok(merged);
+    }
+    let files: Vec<&PathBuf> = files.iter().filter(|file| !file.as_os_str().is_empty()).collect();
+    let described = |file: &&PathBuf| match file.exists() {
+        true => format!("{} has no context", file.display()),
+        false => format!("{} does not exist", file.display()),
+    };
+    let files: Vec<String> = files.iter().map(described).collect();
+    let hint = "correct KUBECONFIG, or `unset KUBECONFIG` to use ~/.kube/config or else `longshore up`";
+    let context = format!("find a control plane in the files that KUBECONFIG names: {}", files.join(", "));
+    Err(anyhow::Error::new(Hint(hint.to_owned())).context(context))
 }
 
 /// Several files as one; as with kubectl the first to say something wins, and a file that is not there says

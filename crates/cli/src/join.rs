@@ -56,7 +56,7 @@ pub struct Arguments {
 
 /// Makes a cluster a member, or gives a member new credentials.
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let control = arguments.connection.open().await?;
+    let control = arguments.connection.open_to_write().await?;
     let far = Far::open(&arguments.far).await?;
     let joining = Joining::prepare(arguments, &control, &far).await?;
     if arguments.dry_run {

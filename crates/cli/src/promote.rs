@@ -36,7 +36,7 @@ pub struct Arguments {
 
 /// Takes an object over.
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let control = arguments.connection.open().await?;
+    let control = arguments.connection.open_to_write().await?;
     let target = Kinds::of(&control.rest).await?.template(&arguments.what, &control.namespace)?;
     let found = found(&control, &target, &arguments.cluster).await?;
     let template = template(&target, &arguments.cluster, found)?;

@@ -108,7 +108,7 @@ pub async fn resume(arguments: &Resume) -> Result<()> {
 }
 
 async fn find(what: &What) -> Result<(Control, Braked)> {
-    let control = what.connection.open().await?;
+    let control = what.connection.open_to_write().await?;
     let braked = match &what.policy {
         Some(name) => policy(&control, name).await?,
         None => {

@@ -53,7 +53,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 anyhow::Error::new(hint).context(error)
             },
         )?;
-    let control = arguments.connection.open().await?;
+    let control = arguments.connection.open_to_write().await?;
     let name = &arguments.cluster;
     change(&control, name, |taints| wished(taints, &wishes, arguments.overwrite)).await?;
     let (sets, removes) = (wishes.iter().any(Wish::sets), wishes.iter().any(|wish| !wish.sets()));
@@ -67,7 +67,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 
 /// Keeps new workloads away from a cluster.
 pub async fn cordon(arguments: &Cordon) -> Result<()> {
-    let control = arguments.connection.open().await?;
+    let control = arguments.connection.open_to_write().await?;
     let closed = Taint { key: UNSCHEDULABLE.to_owned(), effect: NO_SCHEDULE.to_owned(), ..Taint::default() };
     let changed = change(&control, &arguments.cluster, |taints| {
         let already = taints.iter().any(is_cordon);
@@ -79,7 +79,7 @@ pub async fn cordon(arguments: &Cordon) -> Result<()> {
 
 /// Lets workloads come to a cluster again.
 pub async fn uncordon(arguments: &Cordon) -> Result<()> {
-    let control = arguments.connection.open().await?;
+    let control = arguments.connection.open_to_write().await?;
     let changed = change(&control, &arguments.cluster, |mut taints| {
         taints.retain(|taint| !is_cordon(taint));
         Ok(taints)

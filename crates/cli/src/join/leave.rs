@@ -42,7 +42,7 @@ pub struct Unjoin {
 
 /// Lets a member go, or removes what is left of one that is not known here.
 pub async fn unjoin(arguments: &Unjoin) -> Result<()> {
-    let control = arguments.connection.open().await?.rest;
+    let control = arguments.connection.open_to_write().await?.rest;
     let name = &arguments.name;
     let path = Collection::of(&CLUSTER, "").object(name);
     let cluster: Option<Cluster> =

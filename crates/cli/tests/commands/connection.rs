@@ -21,6 +21,11 @@ fn commands_find_the_control_plane_as_kubectl_does() {
     let by_variable = run(home, "status", &[("KUBECONFIG", &format!("/nowhere:{file}"))]);
     assert_eq!((by_variable.code, by_variable.stdout), (Some(0), found));
 
+    let written = terminal.run("cordon member1");
+    let server = format!("https://{} (context longshore)", terminal.server.address);
+    assert_eq!((written.code, written.server), (Some(0), server), "a command that writes says where");
+    assert_eq!(terminal.run("status").server, "", "one that reads does not");
+
     let unknown = run(home, "status --context nobody", &[]);
     assert_eq!(unknown.code, Some(1));
     assert_eq!(
@@ -35,6 +40,35 @@ fn commands_find_the_control_plane_as_kubectl_does() {
         "{}",
         a_member.stderr
     );
+}
+
+#[test]
+fn no_other_control_plane_takes_the_place_of_one_that_is_missing() {
+    let terminal = Terminal::open(1, &[]);
+    let home = terminal.home.path();
+    std::fs::write(home.join("empty"), "apiVersion: v1\nkind: Config\n").expect("the directory takes files");
+    let hint =
+        "hint: correct KUBECONFIG, or `unset KUBECONFIG` to use ~/.kube/config or else `longshore up`\n";
+    for (value, problem) in [
+        ("/nowhere", "/nowhere does not exist"),
+        ("/nowhere:empty", "/nowhere does not exist, empty has no context"),
+    ] {
+        for line in ["status", "cordon member1"] {
+            let said = run(home, line, &[("KUBECONFIG", value)]);
+            assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{line}");
+            let error =
+                format!("error: find a control plane in the files that KUBECONFIG names: {problem}\n{hint}");
+            assert_eq!((said.stderr, said.server), (error, String::new()), "{line}");
+        }
+    }
+    let by_flag = run(home, "status --kubeconfig /nowhere", &[]);
+    assert_eq!(by_flag.code, Some(1));
+    assert!(
+        by_flag.stderr.starts_with("error: read the kubeconfig /nowhere: there is no such file\nhint: "),
+        "{}",
+        by_flag.stderr
+    );
+    assert!(!terminal.ok("status").contains("unschedulable"), "nothing was written");
 }
 
 #[test]

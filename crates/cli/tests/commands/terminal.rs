@@ -20,7 +20,10 @@ pub struct Terminal {
 pub struct Said {
     pub code: Option<i32>,
     pub stdout: String,
+    /// Without the line that names the server.
     pub stderr: String,
+    /// The server that a command writes to, as it says on stderr; empty for one that only reads.
+    pub server: String,
 }
 
 impl Terminal {
@@ -128,7 +131,12 @@ pub fn run(home: &Path, line: &str, variables: &[(&str, &str)]) -> Said {
         .output()
         .expect("it runs");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Said { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    let stderr = text(output.stderr);
+    let (server, stderr) = match stderr.strip_prefix("server: ").and_then(|rest| rest.split_once('\n')) {
+        Some((server, rest)) => (server.to_owned(), rest.to_owned()),
+        None => (String::new(), stderr),
+    };
+    Said { code: output.status.code(), stdout: text(output.stdout), stderr, server }
 }
 
 /// A policy that sends Deployments to these clusters.
