@@ -10,11 +10,16 @@ use anyhow::{Context as _, Result, anyhow};
 use clap::ValueEnum;
 use scenario::{Live, Options, Outcome, Scenario, Verdict, Way};
 
+use crate::output;
+use crate::test::report::{Case, CaseResult, Report, ReportFormat};
+
+mod report;
+
 /// Arguments of `longshore test`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Scenario files, or directories of them
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "schema")]
     files: Vec<PathBuf>,
     /// How to play them: plain, with restarts, with delayed watches, with failing writes [default: all]
     #[arg(long, value_name = "WAY", value_delimiter = ',')]
@@ -37,6 +42,12 @@ pub struct Arguments {
     /// Name every scenario, not only those that fail
     #[arg(long, short)]
     verbose: bool,
+    /// Print a report for programs instead
+    #[arg(long, short, value_name = "FORMAT", conflicts_with = "verbose")]
+    output: Option<ReportFormat>,
+    /// Print the JSON schema of scenario files, for editors
+    #[arg(long, exclusive = true)]
+    schema: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -68,54 +79,58 @@ fn gate(text: &str) -> Result<(String, bool), String> {
     Ok((name.to_owned(), value.parse().map_err(|_| "write Name=true or Name=false")?))
 }
 
-#[derive(Default)]
-struct Tally {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
-}
-
-/// Plays them; an error if one of them failed.
+/// Plays them; an error if one of them failed. A file that cannot be read fails and does not stop the others.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let paths = scenario::find(&arguments.files)?;
-    let scenarios: Vec<Scenario> = paths.iter().map(|path| Scenario::read(path)).collect::<Result<_, _>>()?;
+    if arguments.schema {
+        return output::print(scenario::SCHEMA);
+    }
     let begun = Instant::now();
-    let tally = Mutex::new(Tally::default());
-    let tell = |outcome: &Outcome<'_>| {
-        let mut tally = tally.lock().expect("no one panics while holding it");
-        match &outcome.verdict {
-            Verdict::Passed => tally.passed += 1,
-            Verdict::Skipped(_) => tally.skipped += 1,
-            Verdict::Failed(_) | Verdict::Differs(_) => tally.failed += 1,
-        }
-        if arguments.verbose || !matches!(outcome.verdict, Verdict::Passed) {
-            print(&described(outcome));
-        }
-    };
-    match &arguments.control {
-        None => scenario::run(&scenarios, &options(arguments), tell),
-        Some(control) => {
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-            let gates: BTreeMap<String, bool> = arguments.feature_gates.iter().cloned().collect();
-            runtime.context("start the runtime")?.block_on(async {
-                let live = Live::connect(control, &arguments.member).await?;
-                scenario::run_live(&scenarios, &live, &gates, tell).await;
-                Ok::<(), scenario::Trouble>(())
-            })?;
+    let report = Mutex::new(Report::default());
+    let mut scenarios = Vec::new();
+    for path in scenario::find(&arguments.files)? {
+        match Scenario::read(&path) {
+            Ok(scenario) => scenarios.push(scenario),
+            Err(error) => {
+                let case = Case::unreadable(&path, &error);
+                if arguments.output.is_none() {
+                    print(&case.text);
+                }
+                report.lock().expect("no one panics while holding it").add(case);
+            }
         }
     }
-    let Tally { passed, failed, skipped } = tally.into_inner().expect("no one panics while holding it");
-    let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
-    print(&format!(
-        "{} scenario{}: {passed} passed, {failed} failed{skipped} in {:.1} s\n",
-        scenarios.len(),
-        if scenarios.len() == 1 { "" } else { "s" },
-        begun.elapsed().as_secs_f64()
-    ));
-    match failed {
+    let tell = |outcome: &Outcome<'_>| {
+        let case = Case::of(outcome, described(outcome));
+        if arguments.output.is_none() && (arguments.verbose || case.result != CaseResult::Passed) {
+            print(&case.text);
+        }
+        report.lock().expect("no one panics while holding it").add(case);
+    };
+    play(arguments, &scenarios, tell)?;
+    let report = report.into_inner().expect("no one panics while holding it");
+    match arguments.output {
+        Some(format) => output::print(&report.printed(format, begun.elapsed())?)?,
+        None => print(&report.summary(begun.elapsed())),
+    }
+    match report.failed() {
         0 => Ok(()),
         failed => Err(anyhow!("{failed} of them did not go as expected")),
     }
+}
+
+fn play(arguments: &Arguments, scenarios: &[Scenario], tell: impl Fn(&Outcome<'_>) + Sync) -> Result<()> {
+    let Some(control) = &arguments.control else {
+        scenario::run(scenarios, &options(arguments), tell);
+        return Ok(());
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let gates: BTreeMap<String, bool> = arguments.feature_gates.iter().cloned().collect();
+    runtime.context("start the runtime")?.block_on(async {
+        let live = Live::connect(control, &arguments.member).await?;
+        scenario::run_live(scenarios, &live, &gates, tell).await;
+        Ok::<(), scenario::Trouble>(())
+    })?;
+    Ok(())
 }
 
 fn options(arguments: &Arguments) -> Options {
@@ -159,8 +174,12 @@ fn described(outcome: &Outcome<'_>) -> String {
             let problems: String = failure.problems.iter().map(|line| format!("        {line}\n")).collect();
             let whys = failure.whys.iter().flat_map(|why| why.lines());
             let whys: String = whys.map(|line| format!("        why: {line}\n")).collect();
-            let step =
-                format!("        {}\n        step {}: {}\n", scenario.title, failure.step, failure.title);
+            let line =
+                scenario.line_of(failure.step).map(|line| format!("line {line}: ")).unwrap_or_default();
+            let step = format!(
+                "        {}\n        {}step {}: {}\n",
+                scenario.title, line, failure.step, failure.title
+            );
             format!("{}{step}{problems}{whys}{again}", head("FAILED "))
         }
     }

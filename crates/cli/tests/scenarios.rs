@@ -82,9 +82,69 @@ steps:
 fn unreadable(text: &str, part: &str) {
     let directory = tempfile::tempdir().expect("a directory");
     let output = longshore(&[&file(&directory, text)]);
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("story.yaml") && said.contains(part), "{part:?} is not in {said}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_does_not_stop_the_others() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    let write = |name: &str, text: &str| std::fs::write(path(name), text).expect("it can be written");
+    std::fs::create_dir(path("policies")).expect("it can be made");
+    write(
+        "policies/pp.yaml",
+        "apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: { name: pp, namespace: default }
+spec:
+  resourceSelectors: [{ apiVersion: apps/v1, kind: Deployment, name: nginx }]
+  placement: { clusterAffinity: { clusterNames: [member2] } }
+",
+    );
+    std::fs::create_dir(path("stories")).expect("it can be made");
+    write("stories/a.yaml", "scenario: broken\nsteps:\n- template: a\n- {}\n");
+    write("stories/two.yaml", "scenario: one\nsteps: []\n---\nscenario: two\nsteps: []\n");
+    write(
+        "stories/b.yaml",
+        "scenario: The policy of a file
+steps:
+- apply: ../policies/
+- template: nginx
+- expect: { Deployment nginx: { runsIn: [member2] } }
+",
+    );
+    write(
+        "stories/c.yaml",
+        "scenario: 1 < 2\nsteps:\n- template: nginx\n- expect: { Deployment nginx: { runsIn: [member1] } }\n",
+    );
+    let stories = path("stories").display().to_string();
+    let output = longshore(&[&stories, "--ways", "plain"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in [
+        "a.yaml: line 4: step 2: a step needs a verb",
+        "two.yaml: it has 2 documents; write one scenario into each file",
+        "line 4: step 2: expect",
+        "4 scenarios: 1 passed, 3 failed",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in\n{said}");
+    }
+    let report = longshore(&[&stories, "--ways", "plain", "-o", "json"]);
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("JSON");
+    assert_eq!((&report["passed"], &report["failed"]), (&1.into(), &3.into()));
+    assert_eq!((&report["cases"][2]["line"], &report["cases"][1]["result"]), (&4.into(), &"passed".into()));
+    let xml = longshore(&[&stories, "--ways", "plain", "-o", "junit"]);
+    let xml = String::from_utf8_lossy(&xml.stdout);
+    assert!(xml.contains("tests=\"4\" failures=\"3\"") && xml.contains("name=\"1 &lt; 2 (plain)\""), "{xml}");
+}
+
+#[test]
+fn the_schema_is_printed_for_editors() {
+    let output = longshore(&["--schema"]);
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(schema["title"], "Longshore scenario");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde_saphyr::Spanned;
 
 use crate::step::{Action, Cluster, Step, Written};
 
@@ -68,7 +69,7 @@ struct File {
     #[serde(default)]
     namespaces: Vec<String>,
     clusters: Option<Vec<Cluster>>,
-    steps: Vec<Written>,
+    steps: Vec<Spanned<Written>>,
 }
 
 /// The clusters of a scenario that names none.
@@ -78,6 +79,11 @@ impl Scenario {
     /// Whether clusters join, leave or are cut off in it, so that others are there when it ends.
     pub fn changes_clusters(&self) -> bool {
         self.steps.iter().any(Step::is_about_clusters)
+    }
+
+    /// The line of the file in which a step begins, counted from 1 as steps are.
+    pub fn line_of(&self, step: usize) -> Option<u64> {
+        Some(self.steps.get(step.checked_sub(1)?)?.line)
     }
 
     /// Whether it says which Events there are.
@@ -101,11 +107,14 @@ impl Scenario {
     /// Reads the text of a file.
     pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
         let unreadable = |problem| FileError::Unreadable { path: path.to_owned(), problem };
-        let file: File = serde_saphyr::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        let file: File = serde_saphyr::from_str(text).map_err(|error| unreadable(problem(text, &error)))?;
+        let directory = path.parent().unwrap_or(Path::new(""));
         let mut steps = Vec::new();
-        for (index, written) in file.steps.into_iter().enumerate() {
-            let step =
-                written.read().map_err(|problem| unreadable(format!("step {}: {problem}", index + 1)))?;
+        for (index, Spanned { value: written, referenced, .. }) in file.steps.into_iter().enumerate() {
+            let line = referenced.line();
+            let step = written
+                .read(directory, line)
+                .map_err(|problem| unreadable(format!("line {line}: step {}: {problem}", index + 1)))?;
             steps.push(step);
         }
         let usual = || USUAL_CLUSTERS.into_iter().map(Cluster::named).collect();
@@ -119,6 +128,14 @@ impl Scenario {
             clusters: file.clusters.unwrap_or_else(usual),
             steps,
         })
+    }
+}
+
+/// What is wrong with a text, without advice for programmers.
+fn problem(text: &str, error: &serde_saphyr::Error) -> String {
+    match serde_saphyr::from_multiple::<serde_json::Value>(text).map_or(1, |documents| documents.len()) {
+        0 | 1 => error.to_string(),
+        count => format!("it has {count} documents; write one scenario into each file"),
     }
 }
 
@@ -152,4 +169,40 @@ fn collect(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), FileError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::expectation::Expected;
+
+    /// The fields that a type has, as it says itself when it meets another one.
+    fn fields<T: DeserializeOwned>() -> BTreeSet<String> {
+        let error =
+            serde_json::from_value::<T>(json!({ "no-such-field": 0 })).err().expect("it has no such field");
+        let error = error.to_string();
+        let (_, listed) = error.split_once("expected one of ").expect("it lists its fields");
+        listed.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_schema_has_the_fields_that_are_read() {
+        let schema: Value = serde_json::from_str(crate::SCHEMA).expect("the schema is JSON");
+        let check = |pointer: &str, expected: BTreeSet<String>| {
+            let properties =
+                schema.pointer(pointer).and_then(Value::as_object).expect("an object of the schema");
+            let found: BTreeSet<String> = properties.keys().cloned().collect();
+            assert_eq!(found, expected, "{pointer}");
+        };
+        check("/$defs/step/properties", fields::<Written>());
+        check("/$defs/expected/properties", fields::<Expected>());
+        check("/$defs/policy/properties", fields::<crate::short::Policy>());
+        let top = ["scenario", "source", "rules", "gates", "namespaces", "clusters", "steps"];
+        check("/properties", top.map(str::to_owned).into());
+    }
 }

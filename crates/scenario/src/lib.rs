@@ -1,12 +1,16 @@
 //! Scenario files: what they say, and how they are played, on a whole control plane inside this process or on
 //! one that is running somewhere. Knows no terminal and no command line.
 
+/// The JSON schema of scenario files, for editors.
+pub const SCHEMA: &str = include_str!("../schema.json");
+
 mod dice;
 mod door;
 mod ending;
 mod expectation;
 mod faults;
 mod file;
+mod files;
 mod foresight;
 mod ground;
 mod hands;

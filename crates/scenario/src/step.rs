@@ -1,5 +1,6 @@
 //! The steps of a scenario: one thing that somebody does, or what is expected then.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -7,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::door::named;
 use crate::expectation::Expectation;
+use crate::files;
 use crate::reference::Reference;
 use crate::short::{OneOrMany, Policy, Template};
 
@@ -27,6 +29,8 @@ pub struct Step {
     pub rejected: Option<String>,
     /// Parts of warnings that have to come with the answer.
     pub warned: Vec<String>,
+    /// The line of the file in which it begins.
+    pub line: u64,
 }
 
 /// How long somebody waits where time cannot be made to pass.
@@ -194,8 +198,9 @@ pub struct Written {
 }
 
 impl Written {
-    /// What it means.
-    pub fn read(self) -> Result<Step, String> {
+    /// What it means; files that it names are looked for in the directory.
+    pub fn read(mut self, directory: &Path, line: u64) -> Result<Step, String> {
+        self.apply = self.apply.map(|apply| files::read(apply, directory)).transpose()?;
         let place = self.place.clone();
         let (say, rejected) = (self.say.clone(), self.rejected.clone());
         let warned = self.warned.clone().map(OneOrMany::into_vec).unwrap_or_default();
@@ -207,7 +212,7 @@ impl Written {
             return Err(format!("{title}: only what changes objects can have `in`, `rejected` and `warned`"));
         }
         let title = say.clone().unwrap_or(title);
-        Ok(Step { title, said: say, text, action, place, rejected, warned })
+        Ok(Step { title, said: say, text, action, place, rejected, warned, line })
     }
 
     fn action(mut self) -> Result<(String, Action), String> {
