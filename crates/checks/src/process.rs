@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 /// A running `longshore up`.
 pub struct Longshore {
     child: Child,
-    /// Kept open: a process that prints into a closed pipe dies of it.
-    _stdout: Lines<BufReader<ChildStdout>>,
+    /// Kept open: a process that prints into a closed pipe may die of it.
+    stdout: Lines<BufReader<ChildStdout>>,
     /// `127.0.0.1:PORT`
     pub address: String,
     /// The file that lets clients in.
@@ -81,7 +81,7 @@ impl Longshore {
         }
         let kubeconfig = said.iter().find_map(|line| line.trim().strip_prefix("export KUBECONFIG="));
         let kubeconfig = PathBuf::from(kubeconfig.expect("`up` prints where the kubeconfig is"));
-        Ok(Self { child, _stdout: lines, address, kubeconfig, started_in, said, stderr })
+        Ok(Self { child, stdout: lines, address, kubeconfig, started_in, said, stderr })
     }
 
     /// What it printed when it was up, line by line.
@@ -143,6 +143,12 @@ impl Longshore {
     /// Ends it as a service manager does and answers with its exit code.
     pub fn terminate(mut self) -> Option<i32> {
         self.signal("-TERM")
+    }
+
+    /// Ends it as a service manager does and answers with what it still printed.
+    pub fn farewell(mut self) -> String {
+        self.signal("-TERM");
+        self.stdout.by_ref().map_while(Result::ok).collect::<Vec<_>>().join("\n")
     }
 
     /// The same for one that is replaced afterwards.

@@ -22,6 +22,8 @@ pub struct Greeting<'a> {
     pub kubeconfig: &'a Path,
     /// Whether anything is there after the end.
     pub is_kept: bool,
+    /// Whether it was up before with the same data; the first steps are told only once.
+    pub is_again: bool,
     /// The local clusters and their zones.
     pub members: Vec<(String, &'static str)>,
     /// Feature gates that differ from their default.
@@ -59,6 +61,11 @@ impl Greeting<'_> {
         if !self.gates.is_empty() {
             let _ = writeln!(text, "Feature gates: {}.", self.gates.join(", "));
         }
+        if self.is_again {
+            let steps = [self.export(), "longshore status".to_owned()];
+            let _ = writeln!(text, "\nTo go on, in another terminal:\n\n{}", lines(&steps));
+            return text + "Ctrl-C stops it.\n";
+        }
         let _ = writeln!(text, "\nTo begin, in another terminal:\n\n{}", lines(&self.first_steps()));
         if !self.members.is_empty() {
             let _ = writeln!(text, "Then change the policy, hold, go on, and clean up:\n");
@@ -68,10 +75,8 @@ impl Greeting<'_> {
     }
 
     fn first_steps(&self) -> Vec<String> {
-        let mut steps = vec![
-            format!("export KUBECONFIG={}", quoted(self.kubeconfig)),
-            "kubectl create deployment nginx --image=nginx --replicas=2".to_owned(),
-        ];
+        let mut steps =
+            vec![self.export(), "kubectl create deployment nginx --image=nginx --replicas=2".to_owned()];
         if self.members.is_empty() {
             steps.push("kubectl get deployments".to_owned());
             return steps;
@@ -80,6 +85,10 @@ impl Greeting<'_> {
         steps.push(format!("kubectl apply -f {}", quoted(&self.first_policy())));
         steps.extend(self.targets().iter().map(|member| format!("kubectl --context {member} get pods")));
         steps
+    }
+
+    fn export(&self) -> String {
+        format!("export KUBECONFIG={}", quoted(self.kubeconfig))
     }
 
     fn next_steps(&self) -> Vec<String> {
@@ -108,6 +117,19 @@ impl Greeting<'_> {
     fn targets(&self) -> Vec<&str> {
         self.members.iter().map(|(name, _)| name.as_str()).take(2).collect()
     }
+}
+
+/// What is printed when it has stopped: what is left, and how to start it again.
+pub fn say_goodbye(data_dir: Option<&Path>) {
+    let text = match data_dir {
+        Some(data_dir) => format!(
+            "\nLongshore has stopped. Everything is kept in {}; `longshore up` goes on from there.\n",
+            data_dir.display()
+        ),
+        None => "\nLongshore has stopped. Nothing was kept.\n".to_owned(),
+    };
+    // The terminal may be gone, and nothing depends on this.
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 fn lines(steps: &[String]) -> String {
@@ -149,6 +171,10 @@ mod tests {
     use super::*;
 
     fn greeting(members: usize, gates: &[&str]) -> String {
+        greeting_again(members, gates, false)
+    }
+
+    fn greeting_again(members: usize, gates: &[&str], is_again: bool) -> String {
         let zones = ["east-1", "west-1", "west-2"];
         let members = (0..members).map(|index| (format!("member{}", index + 1), zones[index])).collect();
         let greeting = Greeting {
@@ -156,6 +182,7 @@ mod tests {
             kubeconfig: Path::new("/home/me and you/kubeconfig"),
             is_open: false,
             is_kept: true,
+            is_again,
             members,
             gates: gates.iter().map(|gate| (*gate).to_owned()).collect(),
         };
@@ -168,6 +195,20 @@ mod tests {
         assert!(text.contains("  export KUBECONFIG='/home/me and you/kubeconfig'\n"), "{text}");
         assert!(!text.contains("policy") && !text.contains("Local clusters"), "{text}");
         assert!(!text.contains("Feature gates"), "{text}");
+    }
+
+    #[test]
+    fn the_first_steps_are_told_once() {
+        let text = greeting_again(3, &["StaticPolicy=true"], true);
+        assert!(
+            text.contains("  export KUBECONFIG='/home/me and you/kubeconfig'\n  longshore status\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("Feature gates: StaticPolicy=true.") && text.ends_with("Ctrl-C stops it.\n"),
+            "{text}"
+        );
+        assert!(!text.contains("kubectl"), "{text}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 mod apply;
+mod backup;
 mod certificates;
 mod connection;
 mod control;
@@ -14,6 +15,7 @@ mod crds;
 mod demo;
 mod get;
 mod greeting;
+mod help;
 mod join;
 mod kinds;
 mod kubeconfig;
@@ -40,6 +42,8 @@ mod taint;
 mod test;
 mod text;
 mod up;
+mod version;
+mod watch;
 mod why;
 
 #[global_allocator]
@@ -73,7 +77,7 @@ enum Command {
     Test(test::Arguments),
     /// Show what a change would do, before it is made: 0 nothing, 2 changes, 1 error.
     Plan(plan::Arguments),
-    /// Make the changes of a saved plan, if they still do exactly what it says.
+    /// Make the changes of a saved plan, or of files after showing what they do.
     Apply(apply::Arguments),
     /// Show what members have of a kind, in one table.
     Get(get::Arguments),
@@ -97,6 +101,12 @@ enum Command {
     Uncordon(taint::Cordon),
     /// Take over an object that already runs in a cluster.
     Promote(promote::Arguments),
+    /// Copy the data directory of `longshore up`, while it runs or when it is stopped.
+    Backup(backup::Backup),
+    /// Make a data directory from a backup.
+    Restore(backup::Restore),
+    /// Print the version of this program and of the control plane.
+    Version(version::Arguments),
     /// Print what lets a shell complete commands and options.
     Completion(shell::Completion),
     /// Write manual pages into a directory.
@@ -118,7 +128,7 @@ impl Command {
 
 fn main() -> ExitCode {
     let called = shell::called(std::env::args_os().next().as_deref());
-    let matches = Arguments::command().bin_name(called).get_matches();
+    let matches = help::grouped(Arguments::command()).bin_name(called).get_matches();
     let command = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command;
     let filter = tracing_subscriber::EnvFilter::try_from_env("LONGSHORE_LOG");
     tracing_subscriber::fmt()
@@ -147,6 +157,9 @@ fn main() -> ExitCode {
         Command::Cordon(arguments) => asking(taint::cordon(&arguments)),
         Command::Uncordon(arguments) => asking(taint::uncordon(&arguments)),
         Command::Promote(arguments) => asking(promote::run(&arguments)),
+        Command::Backup(arguments) => backup::backup(&arguments),
+        Command::Restore(arguments) => backup::restore(&arguments),
+        Command::Version(arguments) => asking(version::run(&arguments)),
         Command::Completion(arguments) => shell::completion(&arguments, Arguments::command()),
         Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
     };
@@ -171,14 +184,50 @@ fn asking<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result
 #[expect(clippy::print_stderr, reason = "stderr is where errors are reported")]
 fn report(error: &anyhow::Error) {
     let hint = error.chain().find_map(|cause| cause.downcast_ref::<Hint>());
-    let causes = error.chain().filter(|cause| !cause.is::<Hint>()).map(ToString::to_string);
-    eprintln!("{}", text::talk("error: ", &causes.collect::<Vec<_>>().join(": ")));
+    eprintln!("{}", text::talk("error: ", &causes(error)));
     if let Some(Hint(hint)) = hint {
         eprintln!("{}", text::talk("hint: ", hint));
     }
+}
+
+/// What was tried and why it failed, without the hint. Errors of clients are told in plain words, without what
+/// libraries say around them.
+fn causes(error: &anyhow::Error) -> String {
+    let mut causes = Vec::new();
+    for cause in error.chain().filter(|cause| !cause.is::<Hint>()) {
+        if let Some(error) = cause.downcast_ref::<kube::Error>() {
+            causes.push(::controllers::rest::described(error));
+            break;
+        }
+        causes.push(cause.to_string());
+        if cause.is::<::controllers::rest::Error>() {
+            break;
+        }
+    }
+    causes.join(": ")
 }
 
 /// What the user can do about an error; the last link of its chain.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Hint(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_clients_are_told_in_plain_words() {
+        let refused = || kube::Error::Service(Box::new(std::io::Error::from_raw_os_error(111)));
+        let error = anyhow::Error::new(refused()).context("ask for the list");
+        assert_eq!(causes(&error), "ask for the list: connection refused");
+        let error = ::controllers::rest::Error::Unreachable {
+            action: "get /x".to_owned(),
+            source: Box::new(refused()),
+        };
+        let error = anyhow::Error::new(error).context("read it");
+        assert_eq!(causes(&error), "read it: get /x: connection refused");
+        let error = anyhow::Error::new(Hint("do this".to_owned())).context("it failed");
+        assert_eq!(causes(&error), "it failed");
+    }
+}

@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Certificates;
-use crate::greeting::Greeting;
+use crate::greeting::{Greeting, say_goodbye};
 use crate::kubeconfig::{CONTROL, kubeconfig};
 use crate::locals::{Local, Setting};
 use crate::sealing::Sealing;
@@ -88,6 +88,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let frontend = Frontend::new(certificates.credentials()?)?.with_limits(arguments.limits.connections());
     let stop = CancellationToken::new();
     let file = data_dir.join("kubeconfig");
+    let is_again = file.exists();
     let setting = Setting {
         data_dir: kept_in,
         kubeconfig: &file,
@@ -99,7 +100,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let locals = start_locals(arguments.members, &setting).await?;
     let controllers = control::run(&server, &locals, switches, &outlook).await?;
     places::private_file(&file, &kubeconfig(&contexts(address, &locals), &certificates))?;
-    greet(arguments, &file, address, &locals)?;
+    greet(arguments, &file, address, &locals, is_again)?;
     frontend.serve(listener, server, told_to_stop()?).await;
     controllers.shut_down().await;
     stop.cancel();
@@ -114,17 +115,25 @@ async fn up(arguments: &Arguments) -> Result<()> {
     if arguments.ephemeral {
         std::fs::remove_dir_all(&data_dir).with_context(|| format!("remove {}", data_dir.display()))?;
     }
+    say_goodbye((!arguments.ephemeral).then_some(data_dir.as_path()));
     Ok(())
 }
 
 /// Says what is up and what to type next.
-fn greet(arguments: &Arguments, kubeconfig: &Path, address: SocketAddr, locals: &[Local]) -> Result<()> {
+fn greet(
+    arguments: &Arguments,
+    kubeconfig: &Path,
+    address: SocketAddr,
+    locals: &[Local],
+    is_again: bool,
+) -> Result<()> {
     let members = locals.iter().map(|local| (local.name.clone(), local.zone())).collect();
     let greeting = Greeting {
         address,
         is_open: !arguments.bind_address.is_loopback(),
         kubeconfig,
         is_kept: !arguments.ephemeral,
+        is_again,
         members,
         gates: arguments.switches.switches()?.changed(),
     };

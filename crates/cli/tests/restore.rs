@@ -90,6 +90,48 @@ async fn a_copy_of_the_directory_is_a_backup() {
     assert_eq!((get(&control, "kept").await, get(&member, "kept").await), before, "nobody wrote to it");
 }
 
+/// Taken while it is written to, a backup can be restored and started, and has everything that was there before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_is_taken_while_it_runs_and_restored() {
+    let home = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| home.path().join(name).to_str().expect("a readable path").to_owned();
+    let (data, copy, again) = (path("data"), path("copy"), path("again"));
+    let start = |directory: &str| {
+        Longshore::start(Path::new(BINARY), &["--port=0", "--members=1", "--data-dir", directory])
+            .expect("it starts")
+    };
+    let typed = |words: &[&str]| {
+        let output = std::process::Command::new(BINARY).args(words).output().expect("it runs");
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let running = start(&data);
+    let (control, member) = doors(&running);
+    request(&control, Method::POST, POLICIES, &policy()).await;
+    request(&control, Method::POST, CONFIG_MAPS, &config_map("kept", "old")).await;
+    is(&member, "kept", "old").await.expect("it arrives");
+    let writer = tokio::spawn(async move {
+        for number in 0..200 {
+            request(&control, Method::POST, CONFIG_MAPS, &config_map(&format!("many-{number}"), "x")).await;
+        }
+    });
+    let (done, said) = typed(&["backup", &copy, "--data-dir", &data]);
+    assert!(done, "{said}");
+    writer.await.expect("writing goes on meanwhile");
+    let (done, said) = typed(&["restore", &copy, "--data-dir", &data]);
+    assert!(!done && said.contains("is there already\nhint: stop `longshore up`"), "{said}");
+    drop(running);
+    let (done, said) = typed(&["restore", &copy, "--data-dir", &again]);
+    assert!(done, "{said}");
+    let (done, said) = typed(&["restore", &data, "--data-dir", &path("other")]);
+    assert!(!done && said.contains("is no backup\nhint: "), "{said}");
+    let running = start(&again);
+    let (control, member) = doors(&running);
+    assert_eq!(get(&control, "kept").await["data"]["key"], "old");
+    is(&member, "kept", "old").await.expect("it is there");
+    request(&control, Method::POST, CONFIG_MAPS, &config_map("later", "new")).await;
+    is(&member, "later", "new").await.expect("it goes on from there");
+}
+
 fn doors(running: &Longshore) -> (Door, Door) {
     let kubeconfig = &running.kubeconfig;
     (Door::open(kubeconfig), Door::of_context(kubeconfig, "member1"))

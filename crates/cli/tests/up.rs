@@ -64,6 +64,18 @@ async fn it_says_where_it_is_and_what_to_type_next() {
 }
 
 #[test]
+fn it_says_goodbye_and_tells_the_first_steps_once() {
+    let home = directory();
+    let data = home.path().join("data");
+    let goodbye = start(&data).farewell();
+    assert!(goodbye.contains("Longshore has stopped. Everything is kept in "), "{goodbye}");
+    let again = start(&data);
+    let said = again.said();
+    assert!(said.contains(&format!("  export KUBECONFIG={}", data.join("kubeconfig").display())), "{said:?}");
+    assert!(said.iter().all(|line| !line.contains("kubectl ")), "{said:?}");
+}
+
+#[test]
 fn only_the_owner_can_read_what_it_keeps() {
     let home = directory();
     let data = home.path().join("data");

@@ -11,12 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+mod described;
 mod difference;
 mod flow;
 mod pages;
 mod path;
 mod warrant;
 
+pub use described::described;
 use difference::difference;
 pub use flow::Flow;
 pub use path::{Collection, Path};
@@ -59,7 +61,7 @@ pub enum Error {
         message: String,
     },
     /// The server could not be reached, or broke off.
-    #[error("{action}: {source}")]
+    #[error("{action}: {}", described(source))]
     Unreachable {
         /// What was tried, on what.
         action: String,
