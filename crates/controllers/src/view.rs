@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use api::labels::{CLUSTER_RESOURCE_BINDING_PERMANENT_ID, RESOURCE_BINDING_PERMANENT_ID};
-use api::{Binding, Cluster, ClusterTaintPolicy, ObjectMeta, Work, annotations, kinds, names};
+use api::{Binding, Cluster, ClusterTaintPolicy, ObjectMeta, Work, kinds, names};
 use decide::binding::{Trespass, trespass};
 use decide::world::Change;
 use decide::{BindingKey, Gates, Template, TemplateKey, World, dependencies};
@@ -15,10 +14,13 @@ use serde_json::Value;
 
 mod needs;
 mod news;
+mod owner;
 mod settled;
 
 use needs::Needs;
 pub use news::{WorkNews, kinds_of};
+pub use owner::{binding_id, binding_key, binding_of_work, is_work_of};
+use owner::{owner_of, owner_text};
 pub use settled::{Mark, Question, Settled};
 
 /// Which Work: the cluster it is for, and its name.
@@ -469,51 +471,4 @@ pub fn wanted(metadata: &ObjectMeta) -> Wanted {
     let ObjectMeta { uid, labels, annotations, finalizers, .. } = metadata;
     let marks = Mark::of((uid, labels, annotations, finalizers, owners));
     (metadata.generation, metadata.deletion_timestamp.is_some(), marks)
-}
-
-/// The permanent id that a binding and its Works share.
-pub fn binding_id(metadata: &ObjectMeta) -> &str {
-    match metadata.label(RESOURCE_BINDING_PERMANENT_ID) {
-        "" => metadata.label(CLUSTER_RESOURCE_BINDING_PERMANENT_ID),
-        id => id,
-    }
-}
-
-/// Whether a Work belongs to a binding: an id alone may have been copied from another binding. Works of early Karmadas
-/// say nothing but the id.
-pub fn is_work_of(work: &ObjectMeta, binding: &ObjectMeta) -> bool {
-    binding_id(work) == binding_id(binding)
-        && binding_of_work(work).is_none_or(|key| key == binding_key(binding))
-}
-
-/// Which binding a Work belongs to, in one text: its permanent id, and its namespace and name if the Work says them.
-/// Empty for a Work without a binding.
-fn owner_of(work: &ObjectMeta) -> String {
-    match (binding_id(work), binding_of_work(work)) {
-        ("", _) => String::new(),
-        (id, None) => id.to_owned(),
-        (id, Some(key)) => owner_text(id, &key),
-    }
-}
-
-fn owner_text(id: &str, key: &BindingKey) -> String {
-    match id {
-        "" => String::new(),
-        id => format!("{}/{}/{}", id.replace('/', "_"), key.namespace, key.name),
-    }
-}
-
-/// The key of a binding.
-pub fn binding_key(metadata: &ObjectMeta) -> BindingKey {
-    BindingKey { namespace: metadata.namespace.clone(), name: metadata.name.clone() }
-}
-
-/// The binding that a Work says it belongs to.
-pub fn binding_of_work(metadata: &ObjectMeta) -> Option<BindingKey> {
-    let namespaced = metadata.annotation(annotations::RESOURCE_BINDING_NAME);
-    let (namespace, name) = match namespaced {
-        "" => ("", metadata.annotation(annotations::CLUSTER_RESOURCE_BINDING_NAME)),
-        name => (metadata.annotation(annotations::RESOURCE_BINDING_NAMESPACE), name),
-    };
-    (!name.is_empty()).then(|| BindingKey { namespace: namespace.to_owned(), name: name.to_owned() })
 }
