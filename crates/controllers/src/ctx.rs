@@ -9,7 +9,7 @@ use decide::{BindingKey, TemplateKey};
 use jiff::Timestamp;
 
 use crate::binding_status::Unfinished;
-use crate::events::{EventKey, Events};
+use crate::events::{EventKey, Events, Regarding, Tone};
 use crate::gates::Switches;
 pub use crate::members::Members;
 use crate::metrics::Metrics;
@@ -18,6 +18,9 @@ use crate::policy_status::Tally;
 use crate::rest::{Collection, Error, Path, Rest};
 use crate::runtime::{Priority, Queue, QueueStats};
 use crate::view::{View, WorkKey};
+
+/// The controllers that write bindings, as Events name them.
+const COMPONENT: &str = "resource-detector";
 
 /// The shared context. Clones share everything.
 #[derive(Clone)]
@@ -171,11 +174,23 @@ impl Ctx {
     /// Creates a binding, or replaces the state of it that was seen.
     pub async fn write_binding(&self, key: &BindingKey, binding: &Binding) -> Result<(), Error> {
         let collection = bindings(key);
-        match binding.metadata.resource_version.is_empty() {
-            true => self.control.create(&collection, binding).await?,
-            false => self.control.replace(&collection.object(&key.name), binding).await?,
+        let written = match binding.metadata.resource_version.is_empty() {
+            true => self.control.create(&collection, binding).await,
+            false => self.control.replace(&collection.object(&key.name), binding).await,
         };
-        Ok(())
+        written.map(drop).inspect_err(|error| self.record_rejection(binding, error))
+    }
+
+    /// Records a Warning event on a binding and on its template if admission refuses to change the binding: until an
+    /// administrator mends it, members keep what they have.
+    pub fn record_rejection(&self, binding: &Binding, error: &Error) {
+        if !error.is_rejection() {
+            return;
+        }
+        let message = format!("The binding cannot be changed, so members keep what they have: {error}");
+        for about in [Regarding::from(binding), Regarding::template_of(binding)] {
+            self.tell_standing(about, COMPONENT, Tone::Warning, "UpdateBindingRejected", &message);
+        }
     }
 
     /// What every queue holds and has done, by controller; members' queues by member.

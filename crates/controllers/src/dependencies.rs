@@ -125,7 +125,8 @@ async fn write(
             "annotations": { DEPENDENCIES: list },
         },
     });
-    ctx.control.merge(&bindings(key).object(&key.name), &patch).await.map(drop)
+    let written = ctx.control.merge(&bindings(key).object(&key.name), &patch).await.map(drop);
+    written.inspect_err(|error| ctx.record_rejection(seen, error))
 }
 
 /// Brings the binding of a template in line with those that need it. It has one writer, so the bindings that

@@ -98,6 +98,11 @@ impl Error {
         }
     }
 
+    /// True when admission or validation refuses what is to be written: trying the same again does not help.
+    pub fn is_rejection(&self) -> bool {
+        matches!(self, Error::Refused { code: 400 | 403 | 422, .. })
+    }
+
     /// Whether the server has too much to do.
     pub fn is_overload(&self) -> bool {
         matches!(self, Error::Refused { code: 429, .. })

@@ -23,6 +23,7 @@ mod propagation;
 mod selectors;
 mod syntax;
 
+pub use binding::rejected;
 pub use defaults::defaults;
 
 /// What is asked for.

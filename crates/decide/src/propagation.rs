@@ -8,6 +8,7 @@ use api::Binding;
 use api::records::{ClaimRecord, Pin, WAITING};
 use serde::Serialize;
 
+use crate::admission::{Rejection, rejected};
 use crate::activation::{Activation, HoldWhy, activation, made_under};
 use crate::binding::{self, Bound, Interpretation, Refusal, Rollout};
 use crate::claim::policies::Policies;
@@ -51,6 +52,12 @@ impl Propagation {
     /// True when everything is as it should be: looking again would change nothing.
     pub fn is_settled(&self) -> bool {
         self.template.is_none() && self.binding.is_none()
+    }
+
+    /// Why admission refuses the binding as it should be, or every change of the one that exists.
+    pub fn rejection(&self, existing: Option<&Binding>, gates: &Gates) -> Option<Rejection> {
+        let existing = existing.filter(|_| self.refusal.is_none());
+        self.binding.as_ref().or(existing).and_then(|binding| rejected(binding, gates))
     }
 
     /// The two reasons in one value.

@@ -9,6 +9,7 @@ use api::{Binding, Scope};
 use serde::Serialize;
 
 use crate::activation::{Activation, HoldWhy};
+use crate::admission::Rejection;
 use crate::binding::{Refusal, is_held};
 use crate::claim::{Claim, ClaimWhy, leaves_out, matched};
 use crate::orphans::{Orphan, orphan};
@@ -66,6 +67,9 @@ pub struct Why {
     /// Why it has no binding of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
+    /// Why admission refuses every change of its binding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<Rejection>,
     /// Bindings that take it along.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub required_by: Vec<BindingKey>,
@@ -199,6 +203,7 @@ pub fn why(world: &World, key: &TemplateKey, answers: Answers<'_>) -> Option<Why
             .map(|binding| holds::holds(world, template, binding, &decided.claim))
             .unwrap_or_default(),
         placement: placed,
+        rejection: decided.rejection(binding, &world.gates),
         claim: decided.claim.why().clone(),
         activation: decided.activation,
         refusal: decided.refusal,

@@ -34,6 +34,9 @@ pub fn stuck(world: &World) -> Vec<Stuck> {
             say(refusal.to_string());
             continue;
         }
+        if let Some(rejection) = decided.rejection(binding, &world.gates) {
+            say(format!("its binding cannot be changed: {rejection}"));
+        }
         if let Activation::Hold(hold @ HoldWhy::MissingOverrides { .. }) = &decided.activation {
             say(hold.to_string());
         }

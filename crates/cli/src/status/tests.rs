@@ -218,3 +218,19 @@ fn s4_what_runs_without_a_policy_is_shown() {
     assert_eq!(document["orphaned"][0]["wouldFollow"], json!({ "namespace": "default", "name": "other" }));
     assert_eq!(document["orphaned"][1]["clusters"], json!(["member1"]));
 }
+
+#[test]
+fn m5_a_binding_that_admission_refuses_to_change_is_stuck() {
+    let mut stage = Stage::new();
+    stage.policy("web", json!({}));
+    stage.nginx(2);
+    for binding in Arc::make_mut(&mut stage.world.bindings).values_mut() {
+        let (key, list) = (api::annotations::DEPENDENCIES.to_owned(), "{".to_owned());
+        Arc::make_mut(binding).metadata.annotations.insert(key, list);
+    }
+    let report = report(&stage.world, "longshore".to_owned(), Vec::new());
+    let [stuck] = report.stuck.as_slice() else { panic!("{:?}", report.stuck) };
+    assert_eq!(stuck.what, "Deployment default/nginx");
+    assert!(stuck.why.starts_with("its binding cannot be changed: metadata.annotations["), "{}", stuck.why);
+    assert!(stuck.why.contains("is no JSON list of references"), "{}", stuck.why);
+}

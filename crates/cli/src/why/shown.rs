@@ -112,6 +112,10 @@ fn in_effect(text: &mut String, why: &Why, paint: Paint) {
     if let Some(refusal) = &why.refusal {
         let _ = writeln!(text, "{}", paint.red(&line("Refused", &sentence(&refusal.to_string()))));
     }
+    if let Some(rejection) = &why.rejection {
+        let said = format!("The binding cannot be changed, so members keep what they have: {rejection}.");
+        let _ = writeln!(text, "{}", paint.red(&line("Refused", &said)));
+    }
     if !why.required_by.is_empty() {
         let names: Vec<&str> = why.required_by.iter().map(|binding| binding.name.as_str()).collect();
         let _ = writeln!(text, "{}", line("Needed by", &format!("binding {}", names.join(", "))));

@@ -1,9 +1,10 @@
-//! C7: what Karmada decided about kinds that only its scripts understand stays as it is when Longshore takes over.
+//! C7, M5: what Karmada decided, also about kinds that only its scripts understand, stays as it is when Longshore takes
+//! over, and can be changed afterwards.
 
 use serde_json::{Value, json};
 
 use crate::kinds::{MINI, define};
-use crate::stack::{CONFIG, POLICY, Stack, at, config_map, policy, work_of};
+use crate::stack::{BINDING, CONFIG, NGINX, POLICY, Stack, at, config_map, policy, work_of};
 
 const BOTH: [&str; 2] = ["member1", "member2"];
 const CAR: &str = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/mini-car";
@@ -104,5 +105,42 @@ async fn what_scripts_found_out_is_kept_and_nothing_is_written_for_it() {
     let told = stack.told("mini", "SyncWorkFailed").await;
     assert!(told.iter().any(|(message, _)| message.contains("where a Car says how many")), "{told:?}");
     stack.until_in(CONFIG, &BOTH).await;
+    stack.stop().await;
+}
+
+/// `nginx` in both members as Karmada leaves it: without a record of ours, and with this list of dependencies.
+async fn left_with_dependencies(list: &str) -> Stack {
+    let mut stack = Stack::with_nginx(&BOTH, json!({ "propagateDeps": true })).await;
+    stack.until_in(NGINX, &BOTH).await;
+    stack.settle().await;
+    stack.stop().await;
+    let annotations =
+        json!({ "resourcebinding.karmada.io/dependencies": list, "longshore.io/pin": null });
+    stack.leave(BINDING, json!({ "metadata": { "annotations": annotations } })).await;
+    stack.restart().await;
+    stack
+}
+
+/// Karmada writes a list that it never filled as `null`.
+#[tokio::test(start_paused = true)]
+async fn m5_a_dependency_list_of_null_freezes_nothing() {
+    let mut stack = left_with_dependencies("null").await;
+    stack.merge(NGINX, json!({ "spec": { "replicas": 4 } })).await;
+    for member in BOTH {
+        let scaled = |object: &Value| object["spec"]["replicas"] == 4;
+        stack.member(member).until("scaled", NGINX, scaled).await;
+    }
+    stack.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn m5_a_binding_that_admission_refuses_to_change_is_told_as_stuck() {
+    let mut stack = left_with_dependencies("{").await;
+    let told = async |stack: &Stack, object: &str| {
+        let told = stack.told(object, "UpdateBindingRejected").await;
+        told.iter().any(|(message, _)| message.contains("is no JSON list of references"))
+    };
+    stack.until("a warning on the binding", async |stack| told(stack, "nginx-deployment").await).await;
+    stack.until("a warning on the template", async |stack| told(stack, "nginx").await).await;
     stack.stop().await;
 }

@@ -6,7 +6,7 @@ mod objects;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use apiserver::auth::Identity;
@@ -145,6 +145,8 @@ pub struct Stack {
     pub members: BTreeMap<String, Place>,
     pub ctx: Ctx,
     pub clock: Clock,
+    /// While true, the control plane accepts what its own rules refuse: another control plane wrote it before.
+    pub is_lenient: Arc<AtomicBool>,
     dice: Dice,
     settings: Settings,
     switches: Switches,
@@ -166,15 +168,26 @@ impl Stack {
     /// The same with other settings.
     pub async fn with(members: &[&str], settings: Settings, switches: Switches) -> Self {
         let (clock, dice) = (clock(), Dice::default());
-        let control = Place::new(admission(dice.clone(), clock.clone()), &clock, &dice).await;
+        let is_lenient = Arc::new(AtomicBool::new(false));
+        let admission = admission(dice.clone(), clock.clone(), is_lenient.clone());
+        let control = Place::new(admission, &clock, &dice).await;
         let definitions = Collection::new("apiextensions.k8s.io/v1", "customresourcedefinitions", "");
         for definition in api::crd::crds() {
             control.rest.create(&definitions, &definition).await.expect("the server answers");
         }
         let ctx = Ctx::new(control.through.clone(), Members::new(settings), switches.clone(), clock.clone());
         let members_by_name = BTreeMap::new();
-        let mut stack =
-            Self { control, members: members_by_name, ctx, clock, dice, settings, switches, running: None };
+        let mut stack = Self {
+            control,
+            members: members_by_name,
+            ctx,
+            clock,
+            is_lenient,
+            dice,
+            settings,
+            switches,
+            running: None,
+        };
         for name in members {
             stack.join(name).await;
         }
@@ -284,6 +297,13 @@ impl Stack {
         self.control.rest.merge(&at(path), &patch).await.expect("the server answers");
     }
 
+    /// Changes an object of the control plane without its rules, as another control plane may have left it.
+    pub async fn leave(&self, path: &str, patch: Value) {
+        self.is_lenient.store(true, Ordering::Relaxed);
+        self.merge(path, patch).await;
+        self.is_lenient.store(false, Ordering::Relaxed);
+    }
+
     /// Deletes an object of the control plane.
     pub async fn delete(&self, path: &str) {
         self.control.rest.delete(&at(path), None).await.expect("the server answers");
@@ -355,11 +375,15 @@ impl Stack {
     }
 }
 
-fn admission(dice: Dice, clock: Clock) -> apiserver::admission::Admission {
-    plane::admission::rules(
+fn admission(dice: Dice, clock: Clock, is_lenient: Arc<AtomicBool>) -> apiserver::admission::Admission {
+    let rules = plane::admission::rules(
         decide::Gates::default(),
         Arc::new(move || dice.roll()),
         clock,
         Outlook::default(),
-    )
+    );
+    Arc::new(move |attributes, object| match is_lenient.load(Ordering::Relaxed) {
+        true => Ok(Vec::new()),
+        false => rules(attributes, object),
+    })
 }
