@@ -131,10 +131,15 @@ pub fn attached<'r>(
 
 /// What is needed goes out as it is now: a change of a dependency is its user's, not a policy's.
 fn pin(binding: &mut Binding, template: &Template) {
-    let mut pin = Pin::read(&binding.metadata).unwrap_or_default();
+    let found = Pin::read(&binding.metadata);
+    // A binding without a pin is Karmada's, and as new as its template (M5).
+    let is_karmadas = found.is_none() && binding.spec.resource.uid == template.uid;
+    let mut pin = found.unwrap_or_default();
     if pin.template != template.digest {
-        binding.spec.resource = crate::binding::reference_now(template);
         pin.template.clone_from(&template.digest);
+        if !is_karmadas {
+            binding.spec.resource = crate::binding::reference_now(template);
+        }
     }
     pin.write(&mut binding.metadata);
 }
@@ -166,7 +171,9 @@ fn inherit(binding: &mut Binding, needed_by: &[&Binding]) -> Option<DependencyPo
     let resolution =
         if some(overwriting) { ConflictResolution::Overwrite } else { ConflictResolution::Abort };
     binding.spec.conflict_resolution = Some(resolution);
-    binding.spec.preserve_resources_on_deletion = some(preserving).then_some(true);
+    // Karmada writes that nothing is preserved; what it wrote stays (M5).
+    let said = binding.spec.preserve_resources_on_deletion.filter(|preserve| !preserve);
+    binding.spec.preserve_resources_on_deletion = if some(preserving) { Some(true) } else { said };
     let conflict = DependencyPolicyConflict {
         conflict_resolution: some(overwriting) && overwriting < all,
         preserve_resources_on_deletion: some(preserving) && preserving < all,

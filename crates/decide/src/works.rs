@@ -4,6 +4,7 @@
 mod dispatch;
 mod drift;
 mod foreign;
+mod kept;
 mod manifest;
 mod namespaces;
 mod prune;
@@ -250,7 +251,8 @@ fn braked(
     let kept = existing.iter().filter(|work| !orphans.contains_key(cluster_of(work)));
     let braked = kept.map(|work| {
         let mut work = work.clone();
-        work.spec.suspend_dispatching = Some(is_held(binding, cluster_of(&work)));
+        let before = work.spec.suspend_dispatching.replace(is_held(binding, cluster_of(&work)));
+        kept::keep_flag(&mut work.spec.suspend_dispatching, before);
         (cluster_of(&work).to_owned(), work)
     });
     braked.collect()

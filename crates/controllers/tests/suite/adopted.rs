@@ -4,7 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::kinds::{MINI, define};
-use crate::stack::{BINDING, CONFIG, NGINX, POLICY, Stack, at, config_map, policy, work_of};
+use crate::stack::{
+    BINDING, CONFIG, NGINX, POLICY, Stack, at, config_map, deployment, namespace, policy, work_of,
+};
 
 const BOTH: [&str; 2] = ["member1", "member2"];
 const CAR: &str = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/mini-car";
@@ -72,16 +74,27 @@ async fn is_divided(stack: &mut Stack) {
         let mut manifest = stack.get(&work).await["spec"]["workload"]["manifests"][0].clone();
         manifest["spec"]["replicas"] = replicas.into();
         stack.merge(&work, json!({ "spec": { "workload": { "manifests": [manifest] } } })).await;
-        // Karmada does not note which state of a Work it applied.
-        let mut conditions = stack.get(&work).await["status"]["conditions"].clone();
-        for condition in conditions.as_array_mut().expect("a list") {
-            condition["observedGeneration"] = 0.into();
-        }
-        stack.merge(&format!("{work}/status"), json!({ "status": { "conditions": conditions } })).await;
+        applied_by_karmada(stack, &work).await;
         let patch = json!({ "spec": { "replicas": replicas } });
         stack.member(member).rest.merge(&at(MINI), &patch).await.expect("the server answers");
         stack.member(member).gate.forget();
     }
+}
+
+/// Name, spec and generation of every Work.
+async fn works(stack: &Stack) -> Vec<Value> {
+    let all = stack.get("/apis/work.karmada.io/v1alpha1/works").await;
+    let said = |work: &Value| json!([work["metadata"]["name"], work["spec"], work["metadata"]["generation"]]);
+    all["items"].as_array().expect("a list").iter().map(said).collect()
+}
+
+/// Karmada does not note which state of a Work it applied.
+async fn applied_by_karmada(stack: &Stack, work: &str) {
+    let mut conditions = stack.get(work).await["status"]["conditions"].clone();
+    for condition in conditions.as_array_mut().expect("a list") {
+        condition["observedGeneration"] = 0.into();
+    }
+    stack.merge(&format!("{work}/status"), json!({ "status": { "conditions": conditions } })).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,11 +102,6 @@ async fn what_scripts_found_out_is_kept_and_nothing_is_written_for_it() {
     let mut stack = delivered().await;
     needs_its_config(&mut stack).await;
     is_divided(&mut stack).await;
-    let works = async |stack: &Stack| {
-        let all = stack.get("/apis/work.karmada.io/v1alpha1/works").await;
-        let spec = |work: &Value| (work["metadata"]["name"].clone(), work["spec"].clone());
-        all["items"].as_array().expect("a list").iter().map(spec).collect::<Vec<_>>()
-    };
     let (spec, before) = (stack.get(CAR).await["spec"].clone(), works(&stack).await);
     stack.restart().await;
     stack.settle().await;
@@ -114,8 +122,7 @@ async fn left_with_dependencies(list: &str) -> Stack {
     stack.until_in(NGINX, &BOTH).await;
     stack.settle().await;
     stack.stop().await;
-    let annotations =
-        json!({ "resourcebinding.karmada.io/dependencies": list, "longshore.io/pin": null });
+    let annotations = json!({ "resourcebinding.karmada.io/dependencies": list, "longshore.io/pin": null });
     stack.leave(BINDING, json!({ "metadata": { "annotations": annotations } })).await;
     stack.restart().await;
     stack
@@ -142,5 +149,122 @@ async fn m5_a_binding_that_admission_refuses_to_change_is_told_as_stuck() {
     };
     stack.until("a warning on the binding", async |stack| told(stack, "nginx-deployment").await).await;
     stack.until("a warning on the template", async |stack| told(stack, "nginx").await).await;
+    stack.stop().await;
+}
+
+const JOB: &str = "/apis/batch/v1/namespaces/default/jobs/once";
+const TEAM: &str = "/api/v1/namespaces/team";
+const DEPENDENT: &str = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/conf-configmap";
+
+/// A Job, a namespace, a Deployment with a ConfigMap that goes along, and a Service whose annotations an override policy
+/// replaces, all of them in both members.
+async fn with_everything() -> Stack {
+    let stack = Stack::new(&BOTH).await;
+    stack.is_lenient.store(true, std::sync::atomic::Ordering::Relaxed);
+    let replace = json!({
+        "path": "/metadata/annotations", "operator": "replace", "value": { "note": "of the member" },
+    });
+    let selects = json!([{ "apiVersion": "v1", "kind": "Service" }]);
+    stack
+        .create(json!({
+            "apiVersion": "policy.karmada.io/v1alpha1", "kind": "OverridePolicy",
+            "metadata": { "namespace": "default", "name": "op" },
+            "spec": {
+                "resourceSelectors": selects, "overrideRules": [{ "overriders": { "plaintext": [replace] } }],
+            },
+        }))
+        .await;
+    stack.is_lenient.store(false, std::sync::atomic::Ordering::Relaxed);
+    let selectors = json!([
+        { "apiVersion": "batch/v1", "kind": "Job" }, { "apiVersion": "apps/v1", "kind": "Deployment" },
+        { "apiVersion": "v1", "kind": "Service" },
+    ]);
+    let more = json!({ "resourceSelectors": selectors, "propagateDeps": true });
+    stack.create(policy("pp", ("Deployment", ""), &BOTH, more)).await;
+    stack.create(namespace("team", json!({ "owner": "me" }))).await;
+    stack.create(config_map("default", "conf")).await;
+    stack.create(deployment("web", "conf")).await;
+    let pods = json!({ "spec": {
+        "restartPolicy": "Never", "containers": [{ "name": "main", "image": "busybox" }],
+    } });
+    stack
+        .create(json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": { "namespace": "default", "name": "once" }, "spec": { "template": pods },
+        }))
+        .await;
+    stack
+        .create(json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": { "namespace": "default", "name": "web", "annotations": { "note": "of the template" } },
+            "spec": { "ports": [{ "port": 80 }] },
+        }))
+        .await;
+    for path in [TEAM, JOB, CONFIG, "/api/v1/namespaces/default/services/web"] {
+        stack.until_in(path, &BOTH).await;
+    }
+    stack.settle().await;
+    stack
+}
+
+/// Rewrites what was rendered as Karmada renders it, with the objects in the members that come of it.
+async fn as_karmada_left_it(stack: &Stack) {
+    let bindings = stack.get("/apis/work.karmada.io/v1alpha2/resourcebindings").await;
+    for binding in bindings["items"].as_array().expect("a list") {
+        let name = binding["metadata"]["name"].as_str().expect("a name");
+        let path = format!("/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/{name}");
+        let ours = ["pin", "policy", "generation"].map(|key| (format!("longshore.io/{key}"), Value::Null));
+        let annotations: Value = ours.into_iter().collect();
+        stack.leave(&path, json!({ "metadata": { "annotations": annotations } })).await;
+    }
+    stack.leave(DEPENDENT, json!({ "spec": { "preserveResourcesOnDeletion": false } })).await;
+    for member in BOTH {
+        let namespace = work_of(member, "Namespace", "team").replace(
+            &api::names::work_name("Namespace", "team", "default"),
+            &api::names::work_name("Namespace", "team", ""),
+        );
+        let mut manifest = stack.get(&namespace).await["spec"]["workload"]["manifests"][0].clone();
+        manifest["spec"] = stack.get(TEAM).await["spec"].clone();
+        let spec = json!({
+            "workload": { "manifests": [manifest] }, "suspendDispatching": null,
+            "preserveResourcesOnDeletion": null,
+        });
+        stack.leave(&namespace, json!({ "spec": spec })).await;
+        let job = work_of(member, "Job", "once");
+        let mut manifest = stack.get(&job).await["spec"]["workload"]["manifests"][0].clone();
+        manifest["spec"]["selector"] = json!({ "matchLabels": {} });
+        stack.leave(&job, json!({ "spec": { "workload": { "manifests": [manifest] } } })).await;
+        let all = stack.get("/apis/work.karmada.io/v1alpha1/works").await;
+        for work in all["items"].as_array().expect("a list") {
+            let place = |field: &str| work["metadata"][field].as_str().expect("a text").to_owned();
+            let (namespace, name) = (place("namespace"), place("name"));
+            let path = format!("/apis/work.karmada.io/v1alpha1/namespaces/{namespace}/works/{name}");
+            applied_by_karmada(stack, &path).await;
+        }
+        stack.member(member).gate.forget();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn m5_what_karmada_rendered_stays_and_no_member_is_written() {
+    let mut stack = with_everything().await;
+    stack.stop().await;
+    as_karmada_left_it(&stack).await;
+    let (before, dependent) = (works(&stack).await, stack.get(DEPENDENT).await);
+    stack.restart().await;
+    stack.settle().await;
+    assert_eq!(works(&stack).await, before);
+    let after = stack.get(DEPENDENT).await;
+    assert_eq!(after["spec"], dependent["spec"]);
+    assert_eq!(after["metadata"]["generation"], dependent["metadata"]["generation"]);
+    for member in BOTH {
+        assert_eq!(stack.member(member).gate.writes(), Vec::<String>::new(), "{member}");
+    }
+    // A change arrives as ever.
+    stack.merge(TEAM, json!({ "metadata": { "labels": { "owner": "you" } } })).await;
+    for member in BOTH {
+        let changed = |object: &Value| object["metadata"]["labels"]["owner"] == "you";
+        stack.member(member).until("changed", TEAM, changed).await;
+    }
     stack.stop().await;
 }

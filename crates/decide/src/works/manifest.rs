@@ -31,6 +31,23 @@ impl Field {
         }
     }
 
+    /// The label or annotation of an object.
+    pub(super) fn value<'o>(self, object: &'o Value, key: &str) -> Option<&'o Value> {
+        at(object, &["metadata", self.name(), key])
+    }
+
+    /// Removes the label or annotation from an object.
+    pub(super) fn remove(self, object: &mut Value, key: &str) {
+        remove(object, &["metadata", self.name(), key]);
+    }
+
+    /// The keys of the labels or annotations of an object, sorted and joined by commas.
+    pub(super) fn keys(self, object: &Value) -> String {
+        let mut keys: Vec<&str> = pairs(object, &self.path()).map(|(key, _)| key.as_str()).collect();
+        keys.sort_unstable();
+        keys.join(",")
+    }
+
     fn path(self) -> [&'static str; 2] {
         ["metadata", self.name()]
     }
@@ -74,14 +91,12 @@ impl Manifest {
 
     /// Removes a label or an annotation.
     pub(super) fn unset(&mut self, field: Field, key: &str) {
-        remove(&mut self.0, &["metadata", field.name(), key]);
+        field.remove(&mut self.0, key);
     }
 
     /// The keys of the labels or annotations, sorted and joined by commas.
     pub(super) fn keys(&self, field: Field) -> String {
-        let mut keys: Vec<&str> = pairs(&self.0, &field.path()).map(|(key, _)| key.as_str()).collect();
-        keys.sort_unstable();
-        keys.join(",")
+        field.keys(&self.0)
     }
 
     /// Removes the spec as a whole.

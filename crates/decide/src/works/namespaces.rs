@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use api::{OwnerReference, Work, annotations, finalizers, kinds, labels, names};
 
+use super::kept::Left;
 use super::manifest::{Field, Manifest};
 use super::render::{new_id, record_managed_keys};
 use super::{Sources, cluster_of};
@@ -39,8 +40,10 @@ pub fn namespace_works(namespace: &Template, sources: Sources<'_>) -> BTreeMap<S
         else {
             continue;
         };
+        let left = Left::of(&object);
         let manifest = Manifest::new(namespace, object);
         let mut work = work(namespace, manifest, &cluster.metadata.name, old);
+        left.keep(&mut work, old);
         work.metadata.annotations.extend(remembered(&cluster_policies, &[]));
         works.insert(cluster.metadata.name.clone(), work);
     }

@@ -63,13 +63,18 @@ fn prune_deployment(manifest: &mut Value) {
 /// It goes as a whole: what is left of it would be applied in place of the one that the member made.
 fn prune_job(manifest: &mut Value) {
     remove(manifest, &["spec", "ttlSecondsAfterFinished"]);
-    if at(manifest, &["spec", "manualSelector"]) == Some(&Value::Bool(true)) {
+    if keeps_selector(manifest) {
         return;
     }
     remove(manifest, &["spec", "selector"]);
     if let Some(labels) = map_if_there(manifest, &["spec", "template", "metadata", "labels"]) {
         labels.retain(|key, _| !JOB_LABELS.contains(&key.as_str()));
     }
+}
+
+/// True for a Job whose author chose its selector.
+pub(super) fn keeps_selector(job: &Value) -> bool {
+    at(job, &["spec", "manualSelector"]) == Some(&Value::Bool(true))
 }
 
 /// A token is worth nothing in another cluster, which will make its own.
@@ -92,7 +97,7 @@ fn prune_service_account(manifest: &mut Value) {
 
 /// Addresses are given out by each cluster itself, except that there is to be none.
 fn prune_service(manifest: &mut Value) {
-    if !matches!(text(manifest, &["spec", "clusterIP"]), "" | "None") {
+    if text(manifest, &["spec", "clusterIP"]) != "None" {
         remove(manifest, &["spec", "clusterIP"]);
         remove(manifest, &["spec", "clusterIPs"]);
     }

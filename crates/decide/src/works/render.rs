@@ -7,6 +7,7 @@ use api::propagation::ConflictResolution;
 use api::{Binding, Cluster, Work, annotations, finalizers, kinds, labels, names};
 use serde_json::Value;
 
+use super::kept::Left;
 use super::manifest::{Field, Manifest};
 use super::{Sources, Works, cluster_of, targets};
 use crate::binding::is_held;
@@ -16,13 +17,13 @@ use crate::overrides::{Overridden, overrides, remembered};
 use crate::placement::{Strategy, is_workload, webster};
 use crate::template::Template;
 
-/// Marks of the policy that claims a template: labels first, then annotations.
-const CLAIM_LABELS: [&str; 2] =
-    [labels::PROPAGATION_POLICY_PERMANENT_ID, labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID];
-const CLAIM_ANNOTATIONS: [&str; 3] = [
-    annotations::PROPAGATION_POLICY_NAMESPACE,
-    annotations::PROPAGATION_POLICY_NAME,
-    annotations::CLUSTER_PROPAGATION_POLICY_NAME,
+/// Marks of the policy that claims a template.
+const CLAIM: [(Field, &str); 5] = [
+    (Field::Labels, labels::PROPAGATION_POLICY_PERMANENT_ID),
+    (Field::Labels, labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID),
+    (Field::Annotations, annotations::PROPAGATION_POLICY_NAMESPACE),
+    (Field::Annotations, annotations::PROPAGATION_POLICY_NAME),
+    (Field::Annotations, annotations::CLUSTER_PROPAGATION_POLICY_NAME),
 ];
 
 /// Renders a Work for every target; a cluster whose overrides fail is told and left alone.
@@ -50,8 +51,11 @@ pub(super) fn render(binding: &Binding, template: &Template, sources: Sources<'_
         match overrides(&object, cluster, sources.overrides) {
             Overridden::Failed(failed) => drop(answer.failed.insert(target.name.clone(), failed)),
             Overridden::Done { object, cluster_policies, policies } => {
+                let mut left = Left::of(&object);
+                left.dropped = CLAIM.into_iter().filter(|mark| is_dropped(mark, binding, &object)).collect();
                 let manifest = Manifest::new(template, object);
-                let Some(mut work) = work(binding, template, manifest, &target.name, sources.existing) else {
+                let Some(mut work) = work(binding, template, (manifest, left), &target.name, sources.existing)
+                else {
                     continue;
                 };
                 work.metadata.annotations.extend(remembered(&cluster_policies, &policies));
@@ -95,7 +99,7 @@ fn given(targets: &[TargetCluster], existing: &[Work]) -> Option<Vec<i64>> {
 fn work(
     binding: &Binding,
     template: &Template,
-    mut manifest: Manifest,
+    (mut manifest, left): (Manifest, Left),
     cluster: &str,
     existing: &[Work],
 ) -> Option<Work> {
@@ -142,6 +146,7 @@ fn work(
     work.spec.suspend_dispatching = Some(is_held(binding, cluster));
     work.spec.preserve_resources_on_deletion =
         Some(binding.spec.preserve_resources_on_deletion.unwrap_or(false));
+    left.keep(&mut work, old);
     Some(work)
 }
 
@@ -180,18 +185,25 @@ fn conflict_resolution(binding: &Binding, manifest: &Value) -> &'static str {
 /// Members are told the policy the binding was made from. The template may already be claimed by another one
 /// that waits for its turn (L2), and that alone is no reason to write to a member.
 fn claim_of_binding(manifest: &mut Manifest, binding: &Binding) {
-    let marks = [
-        (Field::Labels, &CLAIM_LABELS[..], &binding.metadata.labels),
-        (Field::Annotations, &CLAIM_ANNOTATIONS, &binding.metadata.annotations),
-    ];
-    for (field, keys, of_binding) in marks {
-        for key in keys {
-            match of_binding.get(*key) {
-                Some(value) => manifest.set(field, &[(key, value)]),
-                None => manifest.unset(field, key),
-            }
+    for (field, key) in CLAIM {
+        match claimed(binding, field, key) {
+            Some(value) => manifest.set(field, &[(key, value)]),
+            None => manifest.unset(field, key),
         }
     }
+}
+
+/// The value of one mark of the claim on a binding.
+fn claimed<'b>(binding: &'b Binding, field: Field, key: &str) -> Option<&'b String> {
+    match field {
+        Field::Labels => binding.metadata.labels.get(key),
+        Field::Annotations => binding.metadata.annotations.get(key),
+    }
+}
+
+/// True when override policies left an object without a mark of the claim.
+fn is_dropped((field, key): &(Field, &str), binding: &Binding, object: &Value) -> bool {
+    claimed(binding, *field, key).is_some() && field.value(object, key).is_none()
 }
 
 /// Lists the keys that come from the control plane, so that members may add their own. Annotations are
