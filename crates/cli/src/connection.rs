@@ -44,6 +44,11 @@ pub struct Control {
 }
 
 impl Connection {
+    /// True when a flag says where to go.
+    pub fn is_named(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
+    }
+
     /// Connects, and makes sure that somebody answers.
     pub async fn open(&self) -> Result<Control> {
         let kubeconfig = self.files()?;

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use controllers::ctx::{Ctx, Members};
 use controllers::gates::Switches;
 use controllers::leadership::{Candidate, LEASE, Terms};
-use controllers::rest::{Rest, Warrant};
+use controllers::rest::{Collection, Rest, Warrant};
 use controllers::start::start;
 use plane::outlook::{Budget, Outlook};
 use plane::review::Reviewer;
@@ -29,6 +29,7 @@ mod keys;
 mod serve;
 
 use answers::Answers;
+pub use keys::SECRET as CERTIFICATES;
 use keys::{Kept, Keys};
 use serve::{Shown, serve};
 
@@ -154,6 +155,7 @@ async fn prepare(control: &Rest, arguments: &Arguments, switches: &Switches) -> 
         let hint = "is it the kubeconfig of an API server, and may its user define kinds?";
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context("install the kinds of policies")
     })?;
+    tell_aggregated(control).await?;
     let begun = Instant::now();
     while !plane::are_kinds_served(control).await.context("look for the kinds of policies")? {
         if begun.elapsed() > DEFINED_PATIENCE {
@@ -167,6 +169,24 @@ async fn prepare(control: &Rest, arguments: &Arguments, switches: &Switches) -> 
         .await
         .with_context(|| format!("make namespace {namespace}"))?;
     plane::publish_gates(control, switches).await.context("tell the feature gates")
+}
+
+/// Says which definitions are not installed, and warns of those that an earlier version installed all the same.
+async fn tell_aggregated(control: &Rest) -> Result<()> {
+    let definitions = plane::wanted_definitions(control).await.context("list the APIServices")?;
+    for definition in definitions.aggregated {
+        let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let path = Collection::new("apiextensions.k8s.io/v1", "customresourcedefinitions", "").object(&name);
+        let found: Option<serde_json::Value> = control.get(&path).await.context("look for a definition")?;
+        let warning = match found {
+            Some(_) => {
+                "; a definition of that name is there as well: do not delete it, all objects would go with it"
+            }
+            None => "",
+        };
+        output::tell(&format!("{name} is not installed: an APIService serves this kind{warning}"));
+    }
+    Ok(())
 }
 
 fn reviewer(switches: Switches, outlook: Outlook) -> Reviewer {

@@ -63,8 +63,8 @@ enum Command {
     Up(up::Arguments),
     /// Run the controllers and the admission webhooks on a Kubernetes API server.
     Controllers(controllers::Arguments),
-    /// Print the definitions of every kind.
-    Crds,
+    /// Print the definitions of every kind, or of those that an API server needs.
+    Crds(crds::Arguments),
     /// Make a cluster a member: an account for us there, its credentials and its Cluster here.
     Join(join::Arguments),
     /// Let a member go: its Cluster and credentials here, the account there.
@@ -140,7 +140,7 @@ fn main() -> ExitCode {
         Command::Apply(arguments) => asking(apply::run(&arguments)),
         Command::Up(arguments) => up::run(&arguments),
         Command::Controllers(arguments) => controllers::run(&arguments),
-        Command::Crds => crds::run(),
+        Command::Crds(arguments) => asking(crds::run(&arguments)),
         Command::Join(arguments) => asking(join::run(&arguments)),
         Command::Unjoin(arguments) => asking(join::unjoin(&arguments)),
         Command::Kubeconfig(arguments) => kubeconfig::run(&arguments),

@@ -1,6 +1,8 @@
 //! What a control plane has before its controllers start: the kinds of policies, its members, and a note for
 //! clients about the feature gates it runs with.
 
+use std::collections::BTreeSet;
+
 use controllers::gates::Switches;
 use controllers::rest::{Collection, Error, Path, Rest};
 use decide::left_out::Unreadable;
@@ -22,22 +24,67 @@ pub enum NoteError {
     Unreadable(#[from] Unreadable),
 }
 
-/// Definitions are applied, so that a newer version of ours replaces an older one.
+/// Definitions are applied, so that a newer version of ours replaces an older one. Kinds that an APIService serves are
+/// left out.
 pub async fn install_kinds(control: &Rest) -> Result<(), Error> {
-    let definitions = Collection::new("apiextensions.k8s.io/v1", "customresourcedefinitions", "");
-    for definition in api::crd::crds() {
-        let name = definition["metadata"]["name"].as_str().unwrap_or_default();
-        control.apply(&definitions.object(name), &definition, true).await?;
+    let definitions = definitions();
+    for definition in wanted_definitions(control).await?.wanted {
+        control.apply(&definitions.object(name(&definition)), &definition, true).await?;
     }
     Ok(())
 }
 
+/// The definitions that an API server needs, and those of kinds that it has from elsewhere.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    /// To be installed.
+    pub wanted: Vec<Value>,
+    /// Not to be installed, because an APIService leads to another server that serves the kind: as a rule Karmada's
+    /// aggregated API server with its Clusters. Definition and aggregated server would share keys in etcd, so objects
+    /// of the one would be found, and with the definition deleted, as objects of the other.
+    pub aggregated: Vec<Value>,
+}
+
+/// Sorts our definitions by whether the API server needs them.
+pub async fn wanted_definitions(control: &Rest) -> Result<Definitions, Error> {
+    let aggregated = aggregated_versions(control).await?;
+    let is_aggregated = |definition: &Value| {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let group = text(&definition["spec"]["group"]);
+        let mut versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+        versions.any(|version| aggregated.contains(&(group.clone(), text(&version["name"]))))
+    };
+    let (aggregated, wanted) = api::crd::crds().into_iter().partition(is_aggregated);
+    Ok(Definitions { wanted, aggregated })
+}
+
+/// Groups and versions that an APIService leads to another server for. One that the API server made for a definition
+/// of its own names no Service.
+async fn aggregated_versions(control: &Rest) -> Result<BTreeSet<(String, String)>, Error> {
+    let services = Collection::new("apiregistration.k8s.io/v1", "apiservices", "");
+    let list: Value = match control.fetch(services.path()).await {
+        Err(Error::NotFound { .. }) => Value::Null,
+        fetched => fetched?,
+    };
+    let services = list["items"].as_array().into_iter().flatten();
+    let aggregated = services.filter(|service| service["spec"]["service"].is_object());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Ok(aggregated.map(|one| (text(&one["spec"]["group"]), text(&one["spec"]["version"]))).collect())
+}
+
+fn definitions() -> Collection {
+    Collection::new("apiextensions.k8s.io/v1", "customresourcedefinitions", "")
+}
+
+fn name(definition: &Value) -> &str {
+    definition["metadata"]["name"].as_str().unwrap_or_default()
+}
+
 /// Whether every kind of ours is served by now; an API server may take a moment.
 pub async fn are_kinds_served(control: &Rest) -> Result<bool, Error> {
-    let definitions = Collection::new("apiextensions.k8s.io/v1", "customresourcedefinitions", "");
-    for definition in api::crd::crds() {
-        let name = definition["metadata"]["name"].as_str().unwrap_or_default();
-        let found: Option<Value> = control.get(&definitions.object(name)).await?;
+    let definitions = definitions();
+    for definition in wanted_definitions(control).await?.wanted {
+        let found: Option<Value> = control.get(&definitions.object(name(&definition))).await?;
         let conditions = found.as_ref().and_then(|found| found["status"]["conditions"].as_array());
         let is_established =
             |condition: &Value| condition["type"] == "Established" && condition["status"] == "True";
@@ -89,6 +136,7 @@ pub async fn published_gates(control: &Rest) -> Result<Switches, NoteError> {
     Ok(Switches::heard(&data.unwrap_or_default())?)
 }
 
-fn note_path() -> Path {
+/// Where the note for clients about the feature gates is.
+pub fn note_path() -> Path {
     Collection::new("v1", "configmaps", PUBLIC_NAMESPACE).object(GATES)
 }

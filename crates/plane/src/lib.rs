@@ -9,5 +9,6 @@ pub mod roles;
 pub mod webhooks;
 
 pub use install::{
-    NoteError, are_kinds_served, ensure_namespace, install_kinds, join, publish_gates, published_gates,
+    Definitions, NoteError, are_kinds_served, ensure_namespace, install_kinds, join, note_path,
+    publish_gates, published_gates, wanted_definitions,
 };

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::certificates::{AUTHORITY_DAYS, LEAF_DAYS, Pair, make_authority, server_pair};
 
 /// The Secret that has them.
-const SECRET: &str = "longshore-webhook-certificates";
+pub const SECRET: &str = "longshore-webhook-certificates";
 /// When the server's certificate is made anew.
 const RENEW: &str = "longshore.io/renew-after";
 /// When the authority is made anew.

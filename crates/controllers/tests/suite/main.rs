@@ -7,6 +7,7 @@ mod delivery;
 mod dependencies;
 mod drift;
 mod failover;
+mod installed;
 mod kinds;
 mod leadership;
 mod left_out;
