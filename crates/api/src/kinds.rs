@@ -11,6 +11,24 @@ pub const CONFIG_GROUP: &str = "config.karmada.io";
 /// Group of the rebalancer.
 pub const APPS_GROUP: &str = "apps.karmada.io";
 
+/// Groups of the kinds that a control plane of Karmada serves. They are about propagation, and so are never propagated.
+const KARMADA_GROUPS: [&str; 9] = [
+    APPS_GROUP,
+    "autoscaling.karmada.io",
+    CLUSTER_GROUP,
+    CONFIG_GROUP,
+    "networking.karmada.io",
+    POLICY_GROUP,
+    "remedy.karmada.io",
+    "search.karmada.io",
+    WORK_GROUP,
+];
+
+/// True for a group that Karmada defines; another one that ends in `.karmada.io` is a user's (C9).
+pub fn is_karmada_group(group: &str) -> bool {
+    KARMADA_GROUPS.contains(&group)
+}
+
 /// Whether objects of a kind live in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {

@@ -229,7 +229,7 @@ impl Kinds {
             return Err(anyhow::Error::new(hint).context("too many objects"));
         }
         let target = targets.remove(0);
-        if target.kind.group().ends_with(".karmada.io") {
+        if api::kinds::is_karmada_group(target.kind.group()) {
             let hint = "name a Deployment or another object that policies propagate".to_owned();
             return Err(
                 anyhow::Error::new(Hint(hint)).context(format!("{} is no template", target.printed()))

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use api::kinds::is_karmada_group;
 use serde::Deserialize;
 
 use crate::rest::{Error, Path, Rest};
@@ -21,19 +22,8 @@ pub struct TemplateKind {
     pub namespaced: bool,
 }
 
-/// Groups that are about propagation, and so are never propagated; and the noise of events.
-const SKIPPED_GROUPS: [&str; 10] = [
-    "apps.karmada.io",
-    "autoscaling.karmada.io",
-    "cluster.karmada.io",
-    "config.karmada.io",
-    "events.k8s.io",
-    "networking.karmada.io",
-    "policy.karmada.io",
-    "remedy.karmada.io",
-    "search.karmada.io",
-    "work.karmada.io",
-];
+/// The group of Events, which change all the time and mean nothing elsewhere.
+const EVENTS_GROUP: &str = "events.k8s.io";
 
 #[derive(Deserialize)]
 struct GroupList {
@@ -79,7 +69,8 @@ pub struct Found {
 /// The kinds that templates can have, each in its preferred version.
 pub async fn template_kinds(rest: &Rest) -> Result<Found, Error> {
     let groups: GroupList = rest.fetch(&Path::fixed("/apis")).await?;
-    let named = groups.groups.into_iter().filter(|group| !SKIPPED_GROUPS.contains(&group.name.as_str()));
+    let is_skipped = |name: &str| name == EVENTS_GROUP || is_karmada_group(name);
+    let named = groups.groups.into_iter().filter(|group| !is_skipped(&group.name));
     let versions = named.map(|group| group.preferred_version.group_version);
     kinds(rest, versions.collect(), is_template).await
 }

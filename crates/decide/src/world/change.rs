@@ -118,7 +118,7 @@ impl World {
             }
             (kinds::APPS_GROUP, "WorkloadRebalancer") => Ok(self.rebalance(&read(&object)?)),
             // Everything else of ours is no template.
-            (group, _) if group.ends_with(".karmada.io") => Ok(BTreeSet::new()),
+            (group, _) if kinds::is_karmada_group(group) => Ok(BTreeSet::new()),
             _ => self.put_template(object),
         }
     }

@@ -40,7 +40,7 @@ impl World {
                 BTreeSet::new()
             }
             (kinds::CLUSTER_GROUP, "Cluster") => self.delete_cluster(name),
-            (group, _) if group.ends_with(".karmada.io") => BTreeSet::new(),
+            (group, _) if kinds::is_karmada_group(group) => BTreeSet::new(),
             _ => {
                 let template = TemplateKey {
                     api_version: api_version.to_owned(),
