@@ -4,9 +4,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
-use decide::plan::{Breakdown, Plan, breakdown, plan, unsettled};
+use controllers::snapshot::works;
+use decide::plan::{Breakdown, Plan, add_rendered, breakdown, plan, unsettled};
 use decide::remarks::remarks;
 use decide::world::{Answers, Change};
 use decide::{PolicyKey, World, unknown_clusters};
@@ -65,7 +66,7 @@ pub struct Arguments {
 pub async fn run(arguments: &Arguments) -> Result<ExitCode> {
     let control = arguments.connection.open().await?;
     let Planned { plan, notes, .. } = match arguments.restart {
-        true => Planned { plan: unsettled(&control.world().await?, Answers::BRAIN), ..Planned::default() },
+        true => Planned { plan: restarted(&control).await?, ..Planned::default() },
         false => changed(arguments, &control).await?,
     };
     match arguments.output {
@@ -77,6 +78,16 @@ pub async fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     Ok(if plan.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGES) })
+}
+
+/// What a restart would do, to the last Work.
+async fn restarted(control: &Control) -> Result<Plan> {
+    let world = control.world().await?;
+    let mut plan = unsettled(&world, Answers::BRAIN);
+    let works = saying("reading the Works", works(&control.rest)).await.context("list the Works")?;
+    let works: Vec<_> = works.into_values().collect();
+    add_rendered(&mut plan, &world, &works, Answers::BRAIN);
+    Ok(plan)
 }
 
 /// A plan for programs.

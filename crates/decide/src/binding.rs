@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use api::binding::{Component, ReplicaRequirements};
-use api::records::{Pin, SHOWN_GENERATION, SHOWN_POLICY};
+use api::records::{Pin, PolicyMark, SHOWN_GENERATION, SHOWN_POLICY};
 use api::{Binding, kinds};
 use serde::Serialize;
 
-use crate::claim::record::Marks;
+use crate::claim::record::{self, Marks};
 use crate::gates::Gates;
 use crate::policy::Policy;
 use crate::template::{Template, group};
@@ -144,11 +144,28 @@ pub fn binding<'b>(
 /// The pin of a binding that Karmada made; its policy's generation is unknown, so it is 0.
 pub fn adopted(template: &Template, policy: &Policy) -> Pin {
     Pin {
-        policy: api::records::PolicyMark { uid: policy.uid.clone(), generation: 0 },
+        policy: adopted_mark(policy),
         template: template.digest.clone(),
         reconcile: template.reconcile().to_owned(),
         suspension: None,
     }
+}
+
+/// True when a binding follows a policy as it is now. Karmada records no generation, so of what it made the content is
+/// compared (M5).
+pub fn follows(binding: &Binding, policy: &Policy) -> bool {
+    let metadata = &binding.metadata;
+    let repeats = || wanted::repeats(&binding.spec, &policy.spec);
+    match Pin::read(metadata) {
+        None => record::is_written(&metadata.labels, &metadata.annotations, Some(policy)) && repeats(),
+        Some(pin) if pin.policy == adopted_mark(policy) => repeats(),
+        Some(pin) => pin.policy == policy.mark(),
+    }
+}
+
+/// The mark of a policy whose generation nobody noted.
+fn adopted_mark(policy: &Policy) -> PolicyMark {
+    PolicyMark { uid: policy.uid.clone(), generation: 0 }
 }
 
 /// Notes which policy is in effect in words, for those who look with kubectl.

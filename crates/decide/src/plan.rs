@@ -23,12 +23,14 @@ mod difference;
 mod fields;
 mod one_by_one;
 mod print;
+mod rendered;
 
 pub use breakdown::{Breakdown, Counts, breakdown};
 use difference::Comparison;
 pub use fields::FieldChange;
 use one_by_one::one_by_one;
 pub use print::NOWHERE;
+pub use rendered::add_rendered;
 
 /// What a set of changes would do; templates to which nothing happens are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

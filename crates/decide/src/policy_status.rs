@@ -2,9 +2,9 @@
 //! bindings: what one template adds, the sum, and what that means in words. Walks only what the policy claims.
 
 use api::propagation::{DISPATCHING, IN_EFFECT, TemplateCounts};
-use api::records::Pin;
 use api::{Binding, Condition, ConditionStatus};
 
+use crate::binding::follows;
 use crate::conditions::condition;
 use crate::gates::Gates;
 use crate::policy::Policy;
@@ -29,8 +29,7 @@ pub fn template_counts(policy: &Policy, world: &World) -> TemplateCounts {
 
 /// What one template adds to the counts of the policy that claims it; each is none or one.
 pub fn standing(template: &Template, binding: Option<&Binding>, policy: &Policy) -> TemplateCounts {
-    let pin = binding.and_then(|binding| Pin::read(&binding.metadata));
-    let up_to_date = pin.is_some_and(|pin| pin.policy == policy.mark());
+    let up_to_date = binding.is_some_and(|binding| follows(binding, policy));
     let suspension = binding.and_then(|binding| binding.spec.suspension.as_ref());
     let suspended = suspension.is_some_and(|suspension| {
         suspension.dispatching == Some(true)

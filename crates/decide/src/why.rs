@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::activation::{Activation, HoldWhy};
 use crate::admission::Rejection;
-use crate::binding::{Refusal, is_held};
+use crate::binding::{Refusal, adopted, follows, is_held};
 use crate::claim::{Claim, ClaimWhy, leaves_out, matched};
 use crate::orphans::{Orphan, orphan};
 use crate::placement::{Placement, placement};
@@ -113,6 +113,9 @@ pub struct InEffect {
     /// The template was changed since.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub template_changed: bool,
+    /// It is what the owner says now.
+    #[serde(skip)]
+    pub is_current: bool,
 }
 
 /// A policy that a record names by its uid.
@@ -129,9 +132,7 @@ impl Why {
     /// True when the binding was made from the owner and the template as they are now: nothing waits.
     pub fn is_up_to_date(&self) -> bool {
         let is_newest = |effect: &InEffect| {
-            effect.policy.policy == self.owner
-                && Some(effect.generation) == effect.newest
-                && !effect.template_changed
+            effect.policy.policy == self.owner && effect.is_current && !effect.template_changed
         };
         self.owner.is_some() && self.in_effect.as_ref().is_some_and(is_newest)
     }
@@ -226,12 +227,18 @@ fn taken_from(world: &World, template: &Template, claim: &Claim) -> Option<Origi
 }
 
 fn in_effect(world: &World, template: &Template, binding: &Binding, claim: &Claim) -> Option<InEffect> {
-    let pin = Pin::read(&binding.metadata).filter(|pin| !pin.policy.uid.is_empty())?;
+    let owner = claim.policy();
+    let pin = match Pin::read(&binding.metadata) {
+        // What Karmada made is as new as the template.
+        None => adopted(template, owner?),
+        Some(pin) => Some(pin).filter(|pin| !pin.policy.uid.is_empty())?,
+    };
     Some(InEffect {
         policy: Origin::of(world, &pin.policy.uid),
         generation: pin.policy.generation,
-        newest: claim.policy().map(|owner| owner.generation),
+        newest: owner.map(|owner| owner.generation),
         template_changed: pin.template != template.digest,
+        is_current: owner.is_some_and(|owner| follows(binding, owner)),
     })
 }
 

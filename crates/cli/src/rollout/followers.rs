@@ -51,8 +51,8 @@ fn follower(world: &World, policy: &Policy, template: &Template) -> Follower {
     let pin = binding.and_then(|binding| Pin::read(&binding.metadata));
     let own = pin.as_ref().filter(|pin| pin.policy.uid == policy.uid).map(|pin| pin.policy.generation);
     let follows = match (&pin, own) {
-        (None, _) => "<nothing>".to_owned(),
-        (Some(_), Some(0)) => "what Karmada made of it".to_owned(),
+        (None, _) if binding.is_none() => "<nothing>".to_owned(),
+        (None, _) | (Some(_), Some(0)) => "what Karmada made of it".to_owned(),
         (Some(_), Some(generation)) => format!("generation {generation}"),
         (Some(pin), None) => {
             let other = world.policies.iter().find(|other| other.uid == pin.policy.uid);
@@ -75,7 +75,7 @@ fn follower(world: &World, policy: &Policy, template: &Template) -> Follower {
         template: template.key.to_string(),
         follows,
         own_generation: own,
-        is_current: own == Some(policy.generation),
+        is_current: binding.is_some_and(|binding| decide::binding::follows(binding, policy)),
         suspended: binding.map(held).unwrap_or_default(),
         unknown: silent.collect(),
     }

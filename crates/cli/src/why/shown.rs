@@ -138,9 +138,10 @@ fn effective(effect: &InEffect, owner: Option<&PolicyKey>) -> String {
         generation => format!("generation {generation} of {policy}"),
     };
     let newest = match effect.newest {
-        Some(newest) if policy.policy.as_ref() == owner && newest == effect.generation => {
-            ", the newest".to_owned()
-        }
+        Some(_) if policy.policy.as_ref() == owner && effect.is_current => match effect.generation {
+            0 => ", as the policy is now".to_owned(),
+            _ => ", the newest".to_owned(),
+        },
         Some(newest) if policy.policy.as_ref() == owner => format!("; the newest is {newest}"),
         Some(newest) => owner.map(|owner| format!("; {owner} is at generation {newest}")).unwrap_or_default(),
         None => String::new(),

@@ -170,3 +170,23 @@ fn u3_a_cluster_is_held_by_name_or_with_all() {
         assert_eq!(is_held(&binding, "m1"), expected, "{written}");
     }
 }
+
+#[test]
+fn m5_what_karmada_made_follows_a_policy_that_says_the_same() {
+    let on = |cluster: &str| json!({ "placement": { "clusterAffinity": { "clusterNames": [cluster] } } });
+    let template = template("networking.k8s.io/v1", "web");
+    let mut karmadas = bound(&template, on("m1"), None);
+    put_claim(&mut karmadas, Some(&policy(on("m1"))));
+    karmadas.metadata.annotations.remove(api::records::PIN);
+    let check = |binding: &Binding, cluster: &str, expected: bool| {
+        assert_eq!(follows(binding, &policy(on(cluster))), expected, "{cluster}");
+    };
+    check(&karmadas, "m1", true);
+    check(&karmadas, "m2", false);
+    let mut taken_over = karmadas.clone();
+    adopted(&template, &policy(on("m1"))).write(&mut taken_over.metadata);
+    check(&taken_over, "m1", true);
+    check(&taken_over, "m2", false);
+    put_claim(&mut karmadas, None);
+    check(&karmadas, "m1", false);
+}

@@ -7,7 +7,7 @@ use api::binding::{
 };
 use api::failover::Failover;
 use api::propagation::ConflictResolution;
-use api::{ObjectMeta, OwnerReference, Placement, finalizers};
+use api::{ObjectMeta, OwnerReference, Placement, PropagationSpec, finalizers};
 
 use super::{Bound, Interpretation};
 use crate::gates::Gates;
@@ -102,6 +102,17 @@ impl<'w> Wanted<'w> {
             suspension: existing.suspension,
         }
     }
+}
+
+/// True when a spec repeats what a policy says about propagation, whoever wrote it.
+pub(super) fn repeats(spec: &BindingSpec, rules: &PropagationSpec) -> bool {
+    let preserves = |said: Option<bool>| said.unwrap_or(false);
+    spec.placement.as_ref() == Some(&rules.placement)
+        && spec.propagate_deps == rules.propagate_deps
+        && spec.scheduler_name == rules.scheduler_name
+        && spec.failover == rules.failover
+        && spec.conflict_resolution.unwrap_or_default() == rules.conflict_resolution.unwrap_or_default()
+        && preserves(spec.preserve_resources_on_deletion) == preserves(rules.preserve_resources_on_deletion)
 }
 
 /// What a binding says already about an object of a kind that only Karmada's scripts understand: that it has no

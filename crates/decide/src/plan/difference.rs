@@ -119,7 +119,7 @@ impl<'w> Comparison<'w> {
 }
 
 /// Sorts by kind, namespace and name, and tells kinds of different groups apart.
-fn id(key: &TemplateKey) -> String {
+pub(super) fn id(key: &TemplateKey) -> String {
     let TemplateKey { name, namespace, kind, api_version } = key;
     [api_version, "/", kind, " ", namespace, "/", name].concat()
 }
@@ -267,6 +267,14 @@ impl AddAssign for Totals {
 }
 
 impl Totals {
+    /// A plan in numbers.
+    pub(super) fn of<'p>(plans: impl Iterator<Item = &'p TemplatePlan>) -> Totals {
+        plans.fold(Totals::default(), |mut totals, plan| {
+            totals.add(plan);
+            totals
+        })
+    }
+
     fn add(&mut self, plan: &TemplatePlan) {
         self.templates += 1;
         match &plan.claim {

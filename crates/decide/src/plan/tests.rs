@@ -1,10 +1,12 @@
 //! Both ways to a plan lead to the same plan, wherever the short one leads to any.
 
-use api::kinds;
+use api::{Work, kinds};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::fields::put as put_value;
+use crate::works::{Sources, namespace_works, works};
 
 mod reach;
 
@@ -83,6 +85,56 @@ fn c7_what_karmada_propagated_is_not_updated() {
     world.apply(&put(policy(2, 2, 0, (false, false)))).expect("readable");
     let moves = unsettled(&world, Answers::BRAIN);
     assert_eq!(moves.templates.values().map(|template| template.clusters.len()).sum::<usize>(), 2);
+}
+
+/// Every Work of a settled world, as its controllers would have written it.
+fn rendered(world: &World) -> Vec<Work> {
+    let of_template = |template: &Arc<Template>| {
+        let sources = Sources {
+            template: Some(template.as_ref()),
+            overrides: &[],
+            clusters: &world.clusters,
+            existing: &[],
+        };
+        let binding = world.bindings.get(&template.key.binding());
+        let of_binding = binding.map(|binding| works(binding, sources).works);
+        let of_namespace = (template.key.kind == "Namespace").then(|| namespace_works(template, sources));
+        of_binding.into_iter().chain(of_namespace).flat_map(BTreeMap::into_values).collect::<Vec<_>>()
+    };
+    world.templates.iter().flat_map(of_template).collect()
+}
+
+#[test]
+fn m5_the_plan_of_a_restart_names_every_work_that_would_be_written() {
+    let mut world = World::default();
+    let metadata = json!({"name": "team", "uid": "n", "resourceVersion": "1", "labels": {"owner": "me"}});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+    let past = [cluster("m1"), cluster("m2"), put(policy(2, 1, 2, (false, false)))];
+    for change in past.into_iter().chain([put(template(0, 1)), put(namespace)]) {
+        world.apply(&change).expect("readable");
+    }
+    world.settle_all(Answers::BRAIN);
+    for binding in Arc::make_mut(&mut world.bindings).values_mut() {
+        let label = api::labels::RESOURCE_BINDING_PERMANENT_ID.to_owned();
+        Arc::make_mut(binding).metadata.labels.insert(label, "id".to_owned());
+    }
+    let planned = |existing: &[Work]| {
+        let mut plan = unsettled(&world, Answers::BRAIN);
+        add_rendered(&mut plan, &world, existing, Answers::BRAIN);
+        plan
+    };
+    let mut existing = rendered(&world);
+    assert_eq!(existing.len(), 4);
+    assert_eq!(planned(&existing), Plan::default());
+    for work in &mut existing {
+        let manifest = &mut work.spec.workload.manifests[0];
+        if work.metadata.namespace == "karmada-es-m1" {
+            put_value(manifest, &["metadata", "labels", "edited"], "by somebody".into());
+        }
+    }
+    assert_eq!((planned(&existing).totals.updated, planned(&existing).totals.templates), (2, 2));
+    existing.retain(|work| work.metadata.namespace == "karmada-es-m1");
+    assert_eq!((planned(&existing).totals.updated, planned(&existing).totals.created), (2, 2));
 }
 
 fn changes() -> impl Strategy<Value = Change> {
