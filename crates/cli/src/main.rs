@@ -15,6 +15,7 @@ mod crds;
 mod demo;
 mod get;
 mod greeting;
+mod handback;
 mod help;
 mod join;
 mod kinds;
@@ -69,6 +70,8 @@ enum Command {
     Join(join::Arguments),
     /// Let a member go: its Cluster and credentials here, the account there.
     Unjoin(join::Unjoin),
+    /// Prepare the return of a control plane to Karmada, after the controllers were stopped.
+    Handback(handback::Arguments),
     /// Print a kubeconfig for the control plane or for one local cluster.
     Kubeconfig(kubeconfig::Arguments),
     /// Play one of five stories step by step: what is typed, what changes, what waits and why.
@@ -137,6 +140,7 @@ fn main() -> ExitCode {
         .init();
     let result = match command {
         Command::Plan(arguments) => return ended(asking(plan::run(&arguments))),
+        Command::Handback(arguments) => return ended(asking(handback::run(&arguments))),
         Command::Apply(arguments) => asking(apply::run(&arguments)),
         Command::Up(arguments) => up::run(&arguments),
         Command::Controllers(arguments) => controllers::run(&arguments),

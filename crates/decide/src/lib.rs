@@ -13,6 +13,7 @@ pub mod dependencies;
 pub mod eviction;
 mod fields;
 pub mod gates;
+pub mod handback;
 pub mod image;
 pub mod interpret;
 pub mod json_pointer;

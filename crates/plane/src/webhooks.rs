@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 /// The name of both configurations.
 const NAME: &str = "longshore";
+/// Both configurations: the plural of their kind, and their name.
+pub const CONFIGURATIONS: [(&str, &str); 2] =
+    [("mutatingwebhookconfigurations", NAME), ("validatingwebhookconfigurations", NAME)];
 /// How long the API server waits for an answer.
 const SECONDS: u32 = 10;
 

@@ -54,7 +54,8 @@ pub(super) fn render(binding: &Binding, template: &Template, sources: Sources<'_
                 let mut left = Left::of(&object);
                 left.dropped = CLAIM.into_iter().filter(|mark| is_dropped(mark, binding, &object)).collect();
                 let manifest = Manifest::new(template, object);
-                let Some(mut work) = work(binding, template, (manifest, left), &target.name, sources.existing)
+                let Some(mut work) =
+                    work(binding, template, (manifest, left), &target.name, sources.existing)
                 else {
                     continue;
                 };

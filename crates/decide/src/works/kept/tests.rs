@@ -194,7 +194,7 @@ fn m5_annotations_that_an_override_replaced_stay_as_it_left_them() {
     let answer = rendered(&object, &[replace(forged)], &karmadas);
     let claimed =
         &answer.spec.workload.manifests[0]["metadata"]["annotations"]["propagationpolicy.karmada.io/name"];
-    assert_eq!(claimed, "pp", "a claim can be removed, not made up");
+    assert_eq!(claimed, "pp", "a claim cannot be made up");
 }
 
 #[test]
