@@ -48,6 +48,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 6] = [
         &[
             ("controllers", "longshore controllers --kubeconfig control.yaml"),
             ("crds", "longshore crds | kubectl apply --server-side -f -"),
+            ("handback", "longshore handback --check --kubeconfig karmada.yaml"),
             ("backup", "longshore backup longshore.backup"),
             ("restore", "longshore restore longshore.backup --data-dir restored"),
         ],

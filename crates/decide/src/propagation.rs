@@ -8,8 +8,8 @@ use api::Binding;
 use api::records::{ClaimRecord, Pin, WAITING};
 use serde::Serialize;
 
-use crate::admission::{Rejection, rejected};
 use crate::activation::{Activation, HoldWhy, activation, made_under};
+use crate::admission::{Rejection, rejected};
 use crate::binding::{self, Bound, Interpretation, Refusal, Rollout};
 use crate::claim::policies::Policies;
 use crate::claim::record::{self, Marks};
