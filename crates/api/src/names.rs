@@ -62,12 +62,18 @@ fn is_of_the_system(object: &serde_json::Value) -> bool {
     object["metadata"]["labels"][labels::SYSTEM] == labels::TRUE
 }
 
-/// True for roles and bindings that every API server makes for itself. Each cluster has its own; a policy that
-/// selects all roles means those that somebody wrote.
+/// True for what every API server makes for itself: default roles and bindings, and the Service by which it is found.
+/// Each cluster has its own; a policy that selects all roles or all Services means those that users wrote.
 fn is_made_by_server(object: &serde_json::Value) -> bool {
-    let is_access = |version: &str| version.starts_with("rbac.authorization.k8s.io/");
-    object["apiVersion"].as_str().is_some_and(is_access)
-        && object["metadata"]["labels"]["kubernetes.io/bootstrapping"] == "rbac-defaults"
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    let metadata = &object["metadata"];
+    if version.starts_with("rbac.authorization.k8s.io/") {
+        return metadata["labels"]["kubernetes.io/bootstrapping"] == "rbac-defaults";
+    }
+    let kind = object["kind"].as_str().unwrap_or_default();
+    matches!((version, kind), ("v1", "Service" | "Endpoints") | ("discovery.k8s.io/v1", "EndpointSlice"))
+        && metadata["namespace"] == "default"
+        && metadata["name"] == "kubernetes"
 }
 
 /// Label key on a binding that another one needs; its value is the other's permanent id.

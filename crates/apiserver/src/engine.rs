@@ -61,6 +61,8 @@ pub(crate) struct Engine {
     pub policies: Policies,
     /// Who is being served and who waits.
     pub turns: Turns,
+    /// Where the server listens, once it does.
+    pub advertised: std::sync::OnceLock<std::net::SocketAddr>,
     /// Ends every watch.
     pub shutdown: CancellationToken,
 }
@@ -89,6 +91,7 @@ impl Engine {
             turns: Turns::new(security.limits),
             security,
             rbac,
+            advertised: std::sync::OnceLock::new(),
             shutdown: CancellationToken::new(),
         })
     }

@@ -22,6 +22,7 @@ use crate::webhooks::Webhooks;
 mod emptying;
 mod garbage;
 mod internal;
+mod kubernetes_service;
 mod namespaces;
 
 /// How many chores are under way at once; their writes share syncs.
@@ -182,6 +183,9 @@ impl Engine {
                 self.housekeeping.enqueue(Chore::Definition(name.to_owned()));
             }
             // Somebody removed what every namespace has: it comes back.
+            "/services" if new.is_none() && kubernetes_service::is_kubernetes_service(namespace, name) => {
+                self.housekeeping.enqueue(Chore::Namespace(namespace.to_owned()));
+            }
             "/serviceaccounts" | "/configmaps" if new.is_none() && namespaces::is_default_object(name) => {
                 self.housekeeping.enqueue(Chore::Namespace(namespace.to_owned()));
             }

@@ -24,6 +24,8 @@ pub struct Security {
     pub limits: Limits,
     /// How much may be stored.
     pub storage: StorageLimits,
+    /// The longest life of a token of a service account, in seconds.
+    pub token_seconds_max: Option<i64>,
 }
 
 impl Security {
@@ -31,6 +33,6 @@ impl Security {
     pub fn bare() -> Result<Self, KeyError> {
         let (tokens, keys) = (StaticTokens::default(), TokenKeys::ephemeral()?);
         let (limits, storage) = (Limits::default(), StorageLimits::default());
-        Ok(Self { tokens, keys, roles: None, audit: None, limits, storage })
+        Ok(Self { tokens, keys, roles: None, audit: None, limits, storage, token_seconds_max: None })
     }
 }

@@ -23,6 +23,7 @@ use crate::compaction::{HISTORY_BYTES_MAX, HISTORY_KEPT};
 use crate::content::{self, Accepted, BODY_BYTES_MAX};
 use crate::engine::{Config, Engine};
 use crate::error::ApiError;
+use crate::housekeeping::Chore;
 use crate::limits::{Payer, Place};
 use crate::request::{Query, Target};
 use crate::security::Security;
@@ -59,6 +60,13 @@ impl ApiServer {
             engine.bootstrap_roles(&roles).await?;
         }
         Ok(Self { engine })
+    }
+
+    /// Says where the server listens: the Service `default/kubernetes` leads there from now on. Only the first address
+    /// counts.
+    pub fn advertise(&self, address: std::net::SocketAddr) {
+        let _ = self.engine.advertised.set(address);
+        self.engine.housekeeping.enqueue(Chore::Namespace("default".to_owned()));
     }
 
     /// Starts the tasks that tend to objects without being asked. They end with [`Self::shut_down`].

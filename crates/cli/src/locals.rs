@@ -75,6 +75,7 @@ impl Local {
         let member = Member::start(options).await.with_context(|| format!("start {name}"))?;
         let listener = listen(setting.kubeconfig, &name).await?;
         let address = listener.local_addr().context("read the port")?;
+        member.server().advertise(address);
         let frontend = Frontend::new(setting.certificates.credentials()?)?.with_limits(setting.connections);
         let (server, stop) = (member.server().clone(), setting.stop.clone());
         let served = tokio::spawn(async move { frontend.serve(listener, server, stop.cancelled()).await });

@@ -74,7 +74,8 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let data_dir = data_dir(arguments)?;
     places::private_directory(&data_dir)?;
     let listener = listen(arguments.bind_address, arguments.port).await?;
-    let address = local(listener.local_addr().context("read the port")?);
+    let bound = listener.local_addr().context("read the port")?;
+    let address = local(bound);
     let sealing = Sealing::load(arguments.security.encryption_key_file.as_deref(), &data_dir)?;
     let (store, certificates) = open(arguments, &data_dir, &sealing)?;
     let switches = arguments.switches.switches()?;
@@ -83,6 +84,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let kept_in = (!arguments.ephemeral).then_some(data_dir.as_path());
     let security = arguments.security.security(kept_in, arguments.limits.storage())?;
     let server = start_server(store.clone(), &certificates, &switches, outlook.clone(), security).await?;
+    server.advertise(bound);
     let history = Duration::from_secs(arguments.history_seconds.into());
     let chores = server.start_housekeeping_with_history(history, HISTORY_BYTES_MAX);
     let frontend = Frontend::new(certificates.credentials()?)?.with_limits(arguments.limits.connections());

@@ -433,3 +433,49 @@ fn a_kubeconfig_before_the_first_start() {
     assert!(stderr.starts_with("error: read "), "{stderr}");
     assert!(stderr.contains("\nhint: start `longshore up` first"), "{stderr}");
 }
+
+/// A policy that selects all Services takes that of a user and not that of the API server.
+#[tokio::test]
+async fn the_service_of_the_api_server_is_there_and_no_template() {
+    let server = Longshore::start(Path::new(BINARY), &["--port=0", "--members=1", "--ephemeral"]).unwrap();
+    let control = Door::open(&server.kubeconfig);
+    let member = Door::of_context(&server.kubeconfig, "member1");
+    let services = "/api/v1/namespaces/default/services";
+    let own = format!("{services}/kubernetes");
+    for door in [&control, &member] {
+        until(door, &own, |service| service["spec"]["ports"][0]["port"] == 443).await;
+    }
+    let uid = control.request(Method::GET, &own, "").await.1["metadata"]["uid"].take();
+    let policy = json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterPropagationPolicy",
+        "metadata": { "name": "services" },
+        "spec": {
+            "resourceSelectors": [{ "apiVersion": "v1", "kind": "Service" }],
+            "placement": { "clusterAffinity": { "clusterNames": ["member1"] } },
+        },
+    });
+    let policies = "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies";
+    assert!(control.request(Method::POST, policies, policy.to_string()).await.0.is_success());
+    let web = json!({ "metadata": { "name": "web" }, "spec": { "ports": [{ "port": 80 }] } });
+    assert!(control.request(Method::POST, services, web.to_string()).await.0.is_success());
+    until(&member, &format!("{services}/web"), |service| service["spec"]["ports"][0]["port"] == 80).await;
+    let (_, service) = control.request(Method::GET, &own, "").await;
+    assert_eq!(service["metadata"]["annotations"], Value::Null, "it is claimed: {service}");
+    assert!(control.request(Method::DELETE, &own, "").await.0.is_success());
+    until(&control, &own, |service| {
+        service["metadata"]["uid"].is_string() && service["metadata"]["uid"] != uid
+    })
+    .await;
+}
+
+async fn until(door: &Door, path: &str, wanted: impl Fn(&Value) -> bool) {
+    let begun = std::time::Instant::now();
+    loop {
+        let (_, answer) = door.request(Method::GET, path, "").await;
+        if wanted(&answer) {
+            return;
+        }
+        assert!(begun.elapsed().as_secs() < 30, "{path}: {answer}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}

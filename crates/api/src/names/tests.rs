@@ -78,6 +78,21 @@ fn roles_that_every_server_makes_are_told_from_those_that_somebody_wrote() {
 }
 
 #[test]
+fn the_service_of_an_api_server_is_no_template() {
+    let check = |api_version: &str, kind: &str, namespace: &str, name: &str, expected: bool| {
+        let metadata = serde_json::json!({ "name": name, "namespace": namespace });
+        let object = serde_json::json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata });
+        assert_eq!(is_no_template(namespace, &object), expected, "{object}");
+    };
+    check("v1", "Service", "default", "kubernetes", true);
+    check("v1", "Endpoints", "default", "kubernetes", true);
+    check("discovery.k8s.io/v1", "EndpointSlice", "default", "kubernetes", true);
+    check("v1", "Service", "team-a", "kubernetes", false);
+    check("v1", "Service", "default", "web", false);
+    check("v1", "ConfigMap", "default", "kubernetes", false);
+}
+
+#[test]
 fn what_belongs_to_the_system_is_no_template() {
     let check = |namespace: &str, labels: serde_json::Value, expected: bool| {
         let metadata = serde_json::json!({ "name": "member1", "namespace": namespace, "labels": labels });

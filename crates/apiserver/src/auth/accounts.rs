@@ -31,7 +31,8 @@ impl Engine {
         }
         let account = stored::parse(&self.read(&call.resource, &call.key(), call.name())?.value);
         check_named(&request, &account)?;
-        let seconds = lifetime(&request)?;
+        let asked_seconds = lifetime(&request)?;
+        let seconds = asked_seconds.min(self.security.token_seconds_max.unwrap_or(SECONDS_MAX));
         let audiences = audiences(&request).unwrap_or_else(|| self.security.keys.audiences());
         let now = (self.now)();
         let mut claims = json!({
@@ -61,7 +62,11 @@ impl Engine {
         request["spec"]["expirationSeconds"] = seconds.into();
         let expires = end.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         request["status"] = json!({ "token": token, "expirationTimestamp": expires });
-        Ok(Answer::document(StatusCode::CREATED, request))
+        // In kube-apiserver's words.
+        let shortened = (seconds < asked_seconds).then(|| {
+            format!("requested expiration of {asked_seconds} seconds shortened to {seconds} seconds")
+        });
+        Ok(Answer::document(StatusCode::CREATED, request).with_warnings(shortened.into_iter().collect()))
     }
 
     /// The object that the token is to be bound to besides its account.

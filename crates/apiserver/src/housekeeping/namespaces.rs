@@ -54,6 +54,9 @@ impl Engine {
             let data = json!({ "ca.crt": self.root_ca });
             self.ensure(&maps, name, json!({ "metadata": { "name": ROOT_CA }, "data": data })).await?;
         }
+        if name == SYSTEM_NAMESPACES[0] {
+            self.ensure_kubernetes_service().await?;
+        }
         Ok(())
     }
 

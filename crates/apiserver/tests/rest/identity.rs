@@ -289,3 +289,23 @@ async fn a_token_that_has_expired_is_worth_nothing_however_often_it_is_sent() {
     let seen = server.ask(Ask::post("/apis/authentication.k8s.io/v1/tokenreviews", review)).await.expect(201);
     assert_eq!(seen["status"].get("authenticated"), None);
 }
+
+#[tokio::test]
+async fn a_token_lives_no_longer_than_the_server_allows() {
+    let security = Security {
+        roles: Some(Vec::new()),
+        token_seconds_max: Some(7_200),
+        ..Security::bare().expect("keys")
+    };
+    let server = Server::with(Store::in_memory(), Some(security)).await;
+    account(&server, "robot").await;
+    let path = "/api/v1/namespaces/default/serviceaccounts/robot/token";
+    for (asked, given) in [(600, 600), (7_200, 7_200), (86_400, 7_200)] {
+        let answer = server.ask(Ask::post(path, json!({ "spec": { "expirationSeconds": asked } }))).await;
+        let warning =
+            format!("299 - \"requested expiration of {asked} seconds shortened to {given} seconds\"");
+        assert_eq!(answer.warnings.contains(&warning), asked != given, "{:?}", answer.warnings);
+        let made = answer.expect(201);
+        assert_eq!(made["spec"]["expirationSeconds"], given);
+    }
+}
