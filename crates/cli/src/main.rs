@@ -22,6 +22,7 @@ mod kinds;
 mod kubeconfig;
 mod limits;
 mod locals;
+mod log_fields;
 mod members;
 mod output;
 mod places;
@@ -137,6 +138,7 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(filter.unwrap_or_else(|_| command.usual_log().into()))
         .with_writer(std::io::stderr)
+        .fmt_fields(log_fields::escaped())
         .init();
     let result = match command {
         Command::Plan(arguments) => return ended(asking(plan::run(&arguments))),
