@@ -22,7 +22,7 @@ mod leave;
 mod place;
 mod secrets;
 
-use account::Account;
+use account::{Account, RoleScope, ScopeFlags};
 use cluster::Far;
 pub use leave::{Unjoin, unjoin};
 use place::Place;
@@ -44,6 +44,11 @@ pub struct Arguments {
     /// The zones it is in
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     cluster_zones: Vec<String>,
+    #[command(flatten)]
+    scope: ScopeFlags,
+    /// How long our credentials in the cluster hold; the controllers renew them when half of it is over
+    #[arg(long, value_name = "DURATION", default_value = "720h", value_parser = crate::security::token_life)]
+    token_expiration: i64,
     /// Give a member that has joined already new credentials, and make the old ones void
     #[arg(long)]
     rotate: bool,
@@ -100,6 +105,10 @@ struct Joining<'j> {
     former: Option<String>,
     place: Place,
     account: Account,
+    /// What the account may do.
+    scope: RoleScope,
+    /// How many seconds its tokens hold.
+    token_seconds: i64,
     /// The Cluster to be written.
     cluster: Value,
 }
@@ -129,13 +138,32 @@ impl<'j> Joining<'j> {
         if before.is_none() {
             account.is_free(&far.rest, &home).await.with_context(|| format!("join {name}"))?;
         }
-        Ok(Self { control, far, home, id, before, namespace, former, place, account, cluster })
+        let scope = match (arguments.scope.wanted()?, &before) {
+            (Some(scope), _) => scope,
+            (None, Some(_)) => account.scope(&far.rest).await?.unwrap_or(RoleScope::Full),
+            (None, None) => RoleScope::Full,
+        };
+        let token_seconds = arguments.token_expiration;
+        Ok(Self {
+            control,
+            far,
+            home,
+            id,
+            before,
+            namespace,
+            former,
+            place,
+            account,
+            scope,
+            token_seconds,
+            cluster,
+        })
     }
 
     /// Does it; false if old credentials are still valid because the new ones may not work.
     async fn go(&self) -> Result<bool> {
         let far = &self.far.rest;
-        let tokens = self.account.make(far, &self.home).await?;
+        let tokens = self.account.make(far, &self.home, &self.scope, self.token_seconds).await?;
         let credentials = secrets::credentials(&self.place, &tokens);
         let lets_in = match self.before {
             // Nobody depends on what an earlier attempt may have left.
@@ -150,10 +178,13 @@ impl<'j> Joining<'j> {
             }
         };
         secrets::keep(self.control, &self.namespace, &self.place, &tokens, &self.cluster).await?;
-        if !are_good && !saying("waiting for the controllers", self.account.is_used(far, &tokens)).await? {
+        let name = self.cluster["metadata"]["name"].as_str().unwrap_or_default();
+        let kept = Collection::new("v1", "secrets", &self.namespace).object(name);
+        let is_used = self.account.is_used(far, &tokens, self.control, &kept);
+        if !are_good && !saying("waiting for the controllers", is_used).await? {
             return Ok(false);
         }
-        self.account.end_others(far, &self.home, &tokens).await?;
+        self.account.end_others(far, &self.home, &self.scope, &tokens).await?;
         if let (Some(former), Some(before)) = (&self.former, &self.before) {
             secrets::forget(self.control, former, &before.metadata.name).await?;
         }

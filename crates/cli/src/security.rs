@@ -23,6 +23,9 @@ pub struct SecurityFlags {
     /// Bearer tokens, a line each: token,user,uid,"group1,group2"
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
+    /// The longest life of a token of a service account, such as 24h or 90m; longer ones are shortened, with a warning
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = token_life)]
+    service_account_max_token_expiration: i64,
     /// Keys that make secrets unreadable on disk, a line each; the first one seals [default: encryption.key in the
     /// data directory]
     #[arg(long, value_name = "FILE")]
@@ -50,7 +53,8 @@ impl SecurityFlags {
             Some(directory) => kept_keys(&directory.join("sa.key"))?,
         };
         let (roles, audit) = (Some(plane::roles::roles()), self.audit()?);
-        Ok(Security { tokens, keys, roles, audit, limits: Limits::default(), storage })
+        let token_seconds_max = Some(self.service_account_max_token_expiration);
+        Ok(Security { tokens, keys, roles, audit, limits: Limits::default(), storage, token_seconds_max })
     }
 
     fn audit(&self) -> Result<Option<Arc<Audit>>> {
@@ -66,6 +70,15 @@ impl SecurityFlags {
         let rotation = Rotation { bytes_max: self.audit_log_maxsize << 20, kept: self.audit_log_maxbackup };
         let file = AuditFile::open(path, rotation).with_context(|| format!("open {}", path.display()))?;
         Ok(Some(Arc::new(Audit::new(policy, file))))
+    }
+}
+
+/// The seconds of a duration that a token may live; kube-apiserver takes none below an hour.
+pub fn token_life(text: &str) -> Result<i64, String> {
+    let duration: jiff::SignedDuration = text.parse().map_err(|_| "write it as 24h or 90m".to_owned())?;
+    match duration.as_secs() {
+        3_600..=0x1_0000_0000 => Ok(duration.as_secs()),
+        _ => Err("it has to be between 1h and 2^32 seconds".to_owned()),
     }
 }
 
@@ -102,6 +115,15 @@ fn pem(key: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_lives_for_an_hour_or_more() {
+        assert_eq!(token_life("24h"), Ok(86_400));
+        assert_eq!(token_life("90m"), Ok(5_400));
+        assert!(
+            token_life("59m").is_err() && token_life("a day").is_err() && token_life("9999999h").is_err()
+        );
+    }
 
     #[test]
     fn a_key_is_made_once_and_found_again() {

@@ -2,7 +2,7 @@
 //! from what their Cluster and its Secret say, and built anew when either changes.
 
 use api::Cluster;
-use api::cluster::SyncMode;
+use api::cluster::{SecretReference, SyncMode};
 use k8s_openapi::api::core::v1::Secret;
 
 use crate::ctx::Ctx;
@@ -31,6 +31,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         },
         Err(why) => ctx.members.lose(name, &why.to_string()),
     };
+    ctx.queues.credentials.add(name.to_owned(), Priority::Resync);
     if changed {
         ctx.queues.cluster_status.add(name.to_owned(), Priority::User);
         let works = ctx.view.works_in(name);
@@ -62,11 +63,14 @@ pub async fn way(control: &Rest, cluster: &Cluster) -> Result<Result<Way, Unreac
 /// Looks at the members whose credentials are in this Secret.
 pub fn secret_changed(ctx: &Ctx, namespace: &str, name: &str) {
     let clusters = ctx.view.world().clusters.clone();
-    let means = |cluster: &&Cluster| {
-        let reference = cluster.spec.secret_ref.as_ref();
-        reference.is_some_and(|reference| reference.namespace == namespace && reference.name == name)
-    };
-    for cluster in clusters.iter().filter(means) {
-        ctx.queues.clients.add(cluster.metadata.name.clone(), Priority::User);
+    let is_this = |reference: &SecretReference| reference.namespace == namespace && reference.name == name;
+    for cluster in clusters.iter() {
+        let spec = &cluster.spec;
+        if spec.secret_ref.as_ref().is_some_and(is_this) {
+            ctx.queues.clients.add(cluster.metadata.name.clone(), Priority::User);
+        }
+        if spec.impersonator_secret_ref.as_ref().is_some_and(is_this) {
+            ctx.queues.credentials.add(cluster.metadata.name.clone(), Priority::Resync);
+        }
     }
 }

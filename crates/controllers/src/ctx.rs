@@ -68,6 +68,8 @@ pub struct Queues {
     pub cluster_status: Queue<String>,
     /// Clusters whose client may have to change.
     pub clients: Queue<String>,
+    /// Clusters whose credentials may have to be renewed.
+    pub credentials: Queue<String>,
     /// Policies that may have to be let go.
     pub policies: Queue<decide::PolicyKey>,
     /// Namespaces to be sent to members.
@@ -204,6 +206,7 @@ impl Ctx {
             ("cluster", queues.clusters.stats()),
             ("cluster-status", queues.cluster_status.stats()),
             ("clients", queues.clients.stats()),
+            ("credentials", queues.credentials.stats()),
             ("policies", queues.policies.stats()),
             ("namespaces", queues.namespaces.stats()),
             ("dependencies", queues.dependencies.stats()),

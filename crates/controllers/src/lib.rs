@@ -5,6 +5,7 @@ pub mod binding_status;
 pub mod clients;
 pub mod cluster;
 pub mod cluster_status;
+pub mod credentials;
 pub mod ctx;
 pub mod dependencies;
 pub mod detector;

@@ -20,8 +20,8 @@ use crate::rest::Collection;
 use crate::runtime::{Priority, Reflected, Seen, Watched, reflect, run};
 use crate::view::{WorkKey, WorkNews, binding_id, binding_key, binding_of_work, kinds_of};
 use crate::{
-    binding, binding_status, clients, cluster, cluster_status, dependencies, detector, namespaces, policies,
-    policy_status, scheduler,
+    binding, binding_status, clients, cluster, cluster_status, credentials, dependencies, detector,
+    namespaces, policies, policy_status, scheduler,
 };
 
 mod kinds_of_templates;
@@ -32,6 +32,8 @@ use kinds_of_templates::Followed;
 
 /// Workers per controller.
 const WORKERS: usize = 8;
+/// Workers that renew credentials: members that do not answer must not delay the others for long.
+const CREDENTIAL_WORKERS: usize = 4;
 /// How long tasks may take to end.
 const SHUT_DOWN_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -371,6 +373,7 @@ impl Starter {
         controller!(binding, queues.works, WORKERS);
         controller!(binding_status, queues.statuses, WORKERS);
         controller!(clients, queues.clients, 1);
+        controller!(credentials, queues.credentials, CREDENTIAL_WORKERS);
         controller!(cluster, queues.clusters, 1);
         controller!(cluster_status, queues.cluster_status, WORKERS);
         controller!(policies, queues.policies, 1);

@@ -9,6 +9,7 @@ pub mod affinity;
 pub mod binding;
 pub mod claim;
 pub mod conditions;
+pub mod credentials;
 pub mod dependencies;
 pub mod eviction;
 mod fields;

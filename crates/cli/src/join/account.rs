@@ -7,11 +7,17 @@ use anyhow::{Context as _, Result, bail};
 use api::labels;
 use api::names::{CLUSTER_NAMESPACE, IMPERSONATOR_SERVICE_ACCOUNT as IMPERSONATOR};
 use controllers::rest::{Collection, Error, Rest};
-use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::{contents, remove};
 use crate::Hint;
+
+mod role;
+mod token;
+
+use role::RBAC;
+pub use role::{RoleScope, ScopeFlags};
+pub use token::Tokens;
 
 /// The label of tokens that were made for the account of this name, whosever they are.
 const TOKEN_OF: &str = "longshore.io/token-of";
@@ -19,6 +25,8 @@ const TOKEN_OF: &str = "longshore.io/token-of";
 const JOINED_BY: &str = "longshore.io/joined-by";
 /// The type of Secrets that have tokens.
 const TOKEN_TYPE: &str = "kubernetes.io/service-account-token";
+/// The type of Secrets that tokens are bound to: they hold nothing, and without them the tokens are void.
+const BOUND_TYPE: &str = "longshore.io/bound-token";
 /// The annotation that says whose token it is.
 const TOKEN_USER: &str = "kubernetes.io/service-account.name";
 /// The label by which API servers note the day on which a token was last used.
@@ -28,9 +36,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often is looked whether it has.
 const LOOK: Duration = Duration::from_millis(100);
 
-const RBAC: &str = "rbac.authorization.k8s.io/v1";
-const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
-
 /// Our account in a member.
 pub struct Account {
     namespace: String,
@@ -38,22 +43,6 @@ pub struct Account {
     former: Option<String>,
     user: String,
     role: String,
-}
-
-/// What proves who we are there.
-pub struct Tokens {
-    /// For the controllers.
-    pub controllers: Token,
-    /// For who acts in the name of users.
-    pub impersonator: Token,
-}
-
-/// One token.
-pub struct Token {
-    /// What is shown.
-    pub text: String,
-    /// The Secret that has it there.
-    secret: String,
 }
 
 impl Account {
@@ -93,7 +82,7 @@ impl Account {
     }
 
     /// Makes the account, or brings it in line, and has new tokens made.
-    pub async fn make(&self, far: &Rest, control: &str) -> Result<Tokens> {
+    pub async fn make(&self, far: &Rest, control: &str, scope: &RoleScope, seconds: i64) -> Result<Tokens> {
         if !self.is_place_there(far).await? {
             let made = self.make_place(far, control).await;
             made.with_context(|| format!("make namespace {} in the cluster", self.namespace))?;
@@ -105,9 +94,9 @@ impl Account {
             let path = Collection::new("v1", "serviceaccounts", &self.namespace).object(user);
             far.apply(&path, &account, true).await.with_context(|| format!("make account {user}"))?;
         }
-        self.grant(far, control, self.former.as_deref()).await?;
-        let controllers = self.token(far, &self.user).await?;
-        let impersonator = self.token(far, IMPERSONATOR).await?;
+        self.grant(far, control, scope, self.former.as_deref()).await?;
+        let controllers = self.token(far, &self.user, seconds).await?;
+        let impersonator = self.token(far, IMPERSONATOR, seconds).await?;
         Ok(Tokens { controllers, impersonator })
     }
 
@@ -146,79 +135,24 @@ impl Account {
         json!({ "name": name, "namespace": self.namespace, "labels": { labels::SYSTEM: labels::TRUE } })
     }
 
-    /// Gives the account its rights; as long as it moves, also where it was.
-    async fn grant(&self, far: &Rest, control: &str, former: Option<&str>) -> Result<()> {
-        let metadata = json!({
-            "name": self.role, "labels": { labels::SYSTEM: labels::TRUE },
-            "annotations": { JOINED_BY: control },
-        });
-        let role =
-            json!({ "apiVersion": RBAC, "kind": "ClusterRole", "metadata": metadata, "rules": rules() });
-        let places = [Some(self.namespace.as_str()), former].into_iter().flatten();
-        let subject =
-            |place: &str| json!({ "kind": "ServiceAccount", "name": self.user, "namespace": place });
-        let binding = json!({
-            "apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": metadata,
-            "roleRef": { "apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": self.role },
-            "subjects": places.map(subject).collect::<Vec<Value>>(),
-        });
-        for (plural, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
-            let path = Collection::new(RBAC, plural, "").object(&self.role);
-            far.apply(&path, &object, true).await.with_context(|| format!("grant {}", self.role))?;
-        }
-        Ok(())
-    }
-
     fn secrets(&self) -> Collection {
         Collection::new("v1", "secrets", &self.namespace)
     }
 
-    /// A new token of an account.
-    async fn token(&self, far: &Rest, user: &str) -> Result<Token> {
-        let name = format!("{user}-token-{:08x}", rand::random::<u32>());
-        let mut metadata = self.metadata(&name);
-        metadata["annotations"] = json!({ TOKEN_USER: user });
-        metadata["labels"][TOKEN_OF] = self.user.as_str().into();
-        let secret =
-            json!({ "apiVersion": "v1", "kind": "Secret", "type": TOKEN_TYPE, "metadata": metadata });
-        far.create(&self.secrets(), &secret).await.with_context(|| format!("ask for a token of {user}"))?;
-        let begun = tokio::time::Instant::now();
-        while begun.elapsed() < PATIENCE {
-            let found: Option<Value> = far.get(&self.secrets().object(&name)).await?;
-            let encoded = found.map(|mut found| found["data"]["token"].take()).filter(Value::is_string);
-            if let Some(encoded) = encoded {
-                let ByteString(bytes) = serde_json::from_value(encoded).context("read the token")?;
-                let text = String::from_utf8(bytes).context("read the token")?;
-                return Ok(Token { text, secret: name });
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-        bail!("the cluster makes no token for account {user}: does its kube-controller-manager run?")
-    }
-
-    /// Whether somebody has come with the new token: the API server itself notes that on its Secret, so this is known
-    /// of a way that cannot be gone from here.
-    pub async fn is_used(&self, far: &Rest, tokens: &Tokens) -> Result<bool> {
-        let path = self.secrets().object(&tokens.controllers.secret);
-        let begun = tokio::time::Instant::now();
-        while begun.elapsed() < PATIENCE {
-            let secret: Option<Value> = far.get(&path).await.context("look whether the token is used")?;
-            if secret.is_some_and(|secret| secret["metadata"]["labels"][LAST_USED].is_string()) {
-                return Ok(true);
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-        Ok(false)
-    }
-
     /// Makes every other token void, and takes the account away from where it was before.
-    pub async fn end_others(&self, far: &Rest, control: &str, tokens: &Tokens) -> Result<()> {
+    pub async fn end_others(
+        &self,
+        far: &Rest,
+        control: &str,
+        scope: &RoleScope,
+        tokens: &Tokens,
+    ) -> Result<()> {
         let kept = [&tokens.controllers.secret, &tokens.impersonator.secret];
         let is_shared = self.is_shared(far).await?;
         let others = self.tokens(far, is_shared).await?.into_iter().filter(|name| !kept.contains(&name));
         self.remove_tokens(far, others).await?;
         let Some(former) = &self.former else { return Ok(()) };
-        self.grant(far, control, None).await?;
+        self.grant(far, control, scope, None).await?;
         let (user, role) = (self.user.clone(), self.role.clone());
         let before = Self { namespace: former.clone(), former: None, user, role };
         before.vacate(far).await.map(drop)
@@ -256,7 +190,7 @@ impl Account {
         let user = metadata["annotations"][TOKEN_USER].as_str().unwrap_or_default();
         let was_made_for_us = metadata["labels"][TOKEN_OF] == self.user.as_str();
         let is_ours = user == self.user || user == IMPERSONATOR && (was_made_for_us || !is_shared);
-        secret["type"] == TOKEN_TYPE && is_ours
+        (secret["type"] == TOKEN_TYPE || secret["type"] == BOUND_TYPE) && is_ours
     }
 
     /// Whether another control plane has its account in the same namespace.
@@ -274,6 +208,7 @@ impl Account {
 
     /// Takes the account away, and what it may do. If the namespace stays, the answer says why.
     pub async fn end(&self, far: &Rest) -> Result<Option<String>> {
+        self.revoke_in_namespaces(far, &[]).await?;
         for plural in ["clusterrolebindings", "clusterroles"] {
             remove(far, &Collection::new(RBAC, plural, "").object(&self.role)).await?;
         }
@@ -306,24 +241,6 @@ impl Account {
             Err(error) => Ok(Some(format!("nobody can tell what is in it: {error:#}"))),
         }
     }
-}
-
-/// What the controllers need: to write whatever a template can be, to see how it fares, and to ask for health. Roles
-/// among the templates may grant what we do not have ourselves, which the two special verbs are for. Whoever may do
-/// that may give himself the rest, too.
-fn rules() -> Value {
-    json!([
-        {
-            "apiGroups": ["*"], "resources": ["*"],
-            "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"],
-        },
-        {
-            "apiGroups": [RBAC_GROUP],
-            "resources": ["roles", "clusterroles", "rolebindings", "clusterrolebindings"],
-            "verbs": ["escalate", "bind"],
-        },
-        { "nonResourceURLs": ["/readyz", "/healthz", "/version", "/api", "/api/*", "/apis", "/apis/*"], "verbs": ["get"] },
-    ])
 }
 
 #[cfg(test)]

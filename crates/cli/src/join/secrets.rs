@@ -40,7 +40,10 @@ pub async fn keep(
         .await
         .with_context(|| format!("make namespace {namespace}"))?;
     let users = json!({ "token": bytes(tokens.impersonator.text.as_bytes()) });
-    let secrets = [(name.to_owned(), credentials(place, tokens)), (impersonator(name), users)];
+    let secrets = [
+        (name.to_owned(), credentials(place, tokens), tokens.controllers.annotations()),
+        (impersonator(name), users, tokens.impersonator.annotations()),
+    ];
     write(control, namespace, &secrets, &json!([])).await?;
     let path = Collection::of(&CLUSTER, "").object(name);
     let joined =
@@ -52,13 +55,18 @@ pub async fn keep(
     write(control, namespace, &secrets, &owners).await
 }
 
-async fn write(control: &Rest, namespace: &str, secrets: &[(String, Value)], owners: &Value) -> Result<()> {
+async fn write(
+    control: &Rest,
+    namespace: &str,
+    secrets: &[(String, Value, Value)],
+    owners: &Value,
+) -> Result<()> {
     let collection = Collection::new("v1", "secrets", namespace);
-    for (name, data) in secrets {
+    for (name, data, annotations) in secrets {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": data,
             "metadata": {
-                "name": name, "namespace": namespace, "ownerReferences": owners,
+                "name": name, "namespace": namespace, "ownerReferences": owners, "annotations": annotations,
                 "labels": { labels::SYSTEM: labels::TRUE },
             },
         });

@@ -3,9 +3,11 @@
 mod clusters;
 mod connection;
 mod get;
+mod joining;
 mod plan;
 mod promote;
 mod reconcile;
+mod roles;
 mod rollout;
 mod screen;
 mod secrets;

@@ -1,0 +1,139 @@
+//! Tokens of our account in a member: bound to a Secret there, so that they end and can be made void, and renewed by the
+//! controllers. A member that does not make such tokens gives one that never ends.
+
+use anyhow::{Context as _, Result, bail};
+use controllers::credentials::{
+    TOKEN_ACCOUNT, TOKEN_BOUND_TO, TOKEN_EXPIRES, TOKEN_ISSUED, TOKEN_USED, read_token, seconds,
+};
+use controllers::rest::{Collection, Error, Path, Rest};
+use http::Method;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use serde_json::{Value, json};
+
+use super::{Account, BOUND_TYPE, LAST_USED, LOOK, PATIENCE, TOKEN_OF, TOKEN_TYPE, TOKEN_USER};
+use crate::output::tell;
+
+/// What proves who we are there.
+pub struct Tokens {
+    /// For the controllers.
+    pub controllers: Token,
+    /// For who acts in the name of users.
+    pub impersonator: Token,
+}
+
+/// One token.
+pub struct Token {
+    /// What is shown.
+    pub text: String,
+    /// The Secret that has it there, or that it is bound to.
+    pub(super) secret: String,
+    /// Whose it is, as `namespace/name`.
+    account: String,
+    /// When it was made and when it ends; none if it never does.
+    life: Option<(Timestamp, Timestamp)>,
+}
+
+impl Token {
+    /// What the controllers have to know to renew it, as annotations; nothing is said of one that never ends.
+    pub fn annotations(&self) -> Value {
+        match self.life {
+            None => json!({}),
+            Some((issued, expires)) => json!({
+                TOKEN_ISSUED: seconds(issued), TOKEN_EXPIRES: seconds(expires),
+                TOKEN_ACCOUNT: self.account, TOKEN_BOUND_TO: self.secret,
+            }),
+        }
+    }
+}
+
+impl Account {
+    /// A new token of an account, for so many seconds if the member makes such tokens.
+    pub(super) async fn token(&self, far: &Rest, user: &str, life_seconds: i64) -> Result<Token> {
+        let name = format!("{user}-token-{:08x}", rand::random::<u32>());
+        self.make_secret(far, user, &name, BOUND_TYPE).await?;
+        let accounts = Collection::new("v1", "serviceaccounts", &self.namespace);
+        let path = accounts.object(user).below("token");
+        let request = json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": {
+                "expirationSeconds": life_seconds,
+                "boundObjectRef": { "apiVersion": "v1", "kind": "Secret", "name": name },
+            },
+        });
+        let issued = Timestamp::now();
+        match far.send::<Value>(Method::POST, &path, "application/json", Some(&request)).await {
+            Ok(answer) => {
+                let (text, expires) = read_token(&path, &answer).context("read the token")?;
+                let account = format!("{}/{user}", self.namespace);
+                Ok(Token { text, secret: name, account, life: Some((issued, expires)) })
+            }
+            Err(error @ (Error::NotFound { .. } | Error::Refused { code: 400..=499, .. })) => {
+                super::remove(far, &self.secrets().object(&name)).await?;
+                tell(&format!(
+                    "warning: the cluster makes no tokens that end for account {user} ({error}); one that never ends \
+                     is used, replace it now and then with `longshore join --rotate`"
+                ));
+                self.lasting_token(far, user).await
+            }
+            Err(error) => Err(error).with_context(|| format!("ask for a token of {user}")),
+        }
+    }
+
+    async fn make_secret(&self, far: &Rest, user: &str, name: &str, kind: &str) -> Result<()> {
+        let mut metadata = self.metadata(name);
+        metadata["annotations"] = json!({ TOKEN_USER: user });
+        metadata["labels"][TOKEN_OF] = self.user.as_str().into();
+        let secret = json!({ "apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": metadata });
+        let made = far.create(&self.secrets(), &secret).await;
+        made.map(drop).with_context(|| format!("ask for a token of {user}"))
+    }
+
+    /// A token in a Secret, which never ends.
+    async fn lasting_token(&self, far: &Rest, user: &str) -> Result<Token> {
+        let name = format!("{user}-token-{:08x}", rand::random::<u32>());
+        self.make_secret(far, user, &name, TOKEN_TYPE).await?;
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let found: Option<Value> = far.get(&self.secrets().object(&name)).await?;
+            let encoded = found.map(|mut found| found["data"]["token"].take()).filter(Value::is_string);
+            if let Some(encoded) = encoded {
+                let ByteString(bytes) = serde_json::from_value(encoded).context("read the token")?;
+                let text = String::from_utf8(bytes).context("read the token")?;
+                let account = format!("{}/{user}", self.namespace);
+                return Ok(Token { text, secret: name, account, life: None });
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        bail!("the cluster makes no token for account {user}: does its kube-controller-manager run?")
+    }
+
+    /// Whether the controllers have come with the new token, by a way that cannot be gone from here. Of one that ends
+    /// they note it on the Secret at `kept` on the control plane; of another one the member's API server notes it.
+    pub async fn is_used(&self, far: &Rest, tokens: &Tokens, control: &Rest, kept: &Path) -> Result<bool> {
+        let token = &tokens.controllers;
+        let theirs = self.secrets().object(&token.secret);
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let is_used = match token.life {
+                Some(_) => {
+                    let secret: Option<Value> =
+                        control.get(kept).await.context("look whether the token is used")?;
+                    secret.is_some_and(|secret| {
+                        secret["metadata"]["annotations"][TOKEN_USED] == token.secret.as_str()
+                    })
+                }
+                None => {
+                    let secret: Option<Value> =
+                        far.get(&theirs).await.context("look whether the token is used")?;
+                    secret.is_some_and(|secret| secret["metadata"]["labels"][LAST_USED].is_string())
+                }
+            };
+            if is_used {
+                return Ok(true);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(false)
+    }
+}
