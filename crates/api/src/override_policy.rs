@@ -8,6 +8,11 @@ use serde_json::Value;
 use crate::selector::ExcludeResourceSelector;
 use crate::{ClusterAffinity, Object, ResourceSelector, is_default};
 
+/// How many overriders of one sort a rule may have.
+pub const OVERRIDERS_MAX: usize = 1_000;
+/// How many rules an override policy may have.
+pub const OVERRIDE_RULES_MAX: usize = 200;
+
 /// Overrides for the templates of its namespace.
 pub type OverridePolicy = Object<OverrideSpec>;
 /// Overrides for the templates of all namespaces, and for those without one.

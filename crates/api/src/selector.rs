@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::is_default;
 
+/// How many selectors, or exclusions, a policy may have: each of them is judged with every template that is meant.
+pub const SELECTORS_MAX: usize = 1_000;
+
 /// Selects by labels; an empty one selects everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -92,6 +92,9 @@ impl fmt::Display for Warning {
     }
 }
 
+/// How many problems are told of one object.
+const PROBLEMS_MAX: usize = 20;
+
 /// What is found while looking at one object.
 #[derive(Debug, Default)]
 struct Findings {
@@ -111,9 +114,18 @@ impl Findings {
     fn verdict(self) -> Result<Vec<Warning>, Rejection> {
         match self.problems.is_empty() {
             true => Ok(self.warnings),
-            false => Err(Rejection { problems: self.problems }),
+            false => Err(Rejection { problems: capped(self.problems) }),
         }
     }
+}
+
+/// The first problems, and how many there are besides.
+fn capped(mut problems: Vec<Problem>) -> Vec<Problem> {
+    let more = problems.len().saturating_sub(PROBLEMS_MAX);
+    problems.truncate(PROBLEMS_MAX);
+    let rest = Problem { path: "spec".to_owned(), message: format!("has {more} more problems like these") };
+    problems.extend((more > 0).then_some(rest));
+    problems
 }
 
 /// Is this acceptable? Kinds without rules of their own always are.

@@ -1,7 +1,7 @@
 //! What should somebody know who writes a policy, before it acts? A few sentences about what it does to others and
 //! what others do to it, and none where there is nothing to say. Promises nothing that a plan does not show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::claim::{Claim, ClaimReason, ClaimWhy, TieBreak};
 use crate::plan::{NOWHERE, Plan};
@@ -14,6 +14,8 @@ mod remedy;
 
 /// How many other policies are named in one sentence.
 const NAMED_MAX: usize = 3;
+/// How many sentences are said about one write.
+const SENTENCES_MAX: usize = 10;
 
 /// What there is to say about a policy, there or gone, in the world after its change, given the plan of that.
 pub fn warnings(after: &World, policy: &PolicyKey, plan: &Plan, answers: Answers<'_>) -> Vec<String> {
@@ -138,18 +140,41 @@ fn named(rivals: &BTreeMap<PolicyKey, usize>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Selectors that mean nothing that is there.
+/// Selectors that mean nothing that is there. Each is looked up by itself, so the cost grows with their number and what
+/// they mean, not with the square of it.
 fn idle_selectors(world: &World, policy: &Policy) -> Vec<String> {
-    let selectors = policy.spec.resource_selectors.iter().enumerate();
-    let idle = selectors.filter(|(_, selector)| {
-        let mut alone = policy.clone();
-        alone.spec.resource_selectors = vec![(*selector).clone()];
-        world.templates.selected(&alone).is_empty()
-    });
-    idle.map(|(place, selector)| {
-        format!("spec.resourceSelectors[{place}] selects no {} that is there now.", selector.kind)
-    })
-    .collect()
+    let mut alone = policy.clone();
+    let selectors = std::mem::take(&mut alone.spec.resource_selectors);
+    let mut sentences = Vec::new();
+    let mut more = 0;
+    for (place, selector) in selectors.into_iter().enumerate() {
+        alone.spec.resource_selectors = vec![selector];
+        if world.templates.selects_any(&alone) {
+            continue;
+        }
+        match sentences.len() < NAMED_MAX {
+            true => sentences.push(format!(
+                "spec.resourceSelectors[{place}] selects no {} that is there now.",
+                alone.spec.resource_selectors[0].kind
+            )),
+            false => more += 1,
+        }
+    }
+    sentences.extend(
+        (more > 0)
+            .then(|| format!("{more} more of spec.resourceSelectors select nothing that is there now.")),
+    );
+    sentences
+}
+
+/// What a person can read of it: each sentence once, the first ones, and how many there are besides.
+pub fn capped(mut sentences: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    sentences.retain(|sentence| seen.insert(sentence.clone()));
+    let more = sentences.len().saturating_sub(SENTENCES_MAX);
+    sentences.truncate(SENTENCES_MAX);
+    sentences.extend((more > 0).then(|| format!("… and {more} more.")));
+    sentences
 }
 
 #[cfg(test)]

@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use crate::outlook::Outlook;
 
+/// A list with more items is not repeated in messages about it.
+const SHOWN_ITEMS_MAX: usize = 20;
+
 /// Fills in what policies leave out, refuses what makes no sense, and warns of what is probably not meant.
 /// `random` makes the permanent ids, `now` dates taints, `outlook` says what policies would do.
 pub fn rules(
@@ -24,7 +27,7 @@ pub fn rules(
         if attributes.subresource.is_empty() {
             warnings.extend(outlook.judge(attributes, object, now())?);
         }
-        Ok(warnings)
+        Ok(decide::remarks::capped(warnings))
     })
 }
 
@@ -77,11 +80,19 @@ fn refused(attributes: &Attributes<'_>, object: &Value, rejection: &Rejection) -
     let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let subject = Subject { group: attributes.group, resource: attributes.kind, name };
     let problem = |problem: &decide::admission::Problem| {
-        let value = field(object, &problem.path);
+        let value = shown(field(object, &problem.path));
         FieldError::invalid(problem.path.as_str(), value, problem.message.as_str())
     };
     let errors: Vec<FieldError> = rejection.problems.iter().map(problem).collect();
     ApiError::invalid(subject, &errors)
+}
+
+/// What a message repeats of a value: all of it, or what it is if that is much.
+fn shown(value: Value) -> Value {
+    match &value {
+        Value::Array(items) if items.len() > SHOWN_ITEMS_MAX => format!("{} items", items.len()).into(),
+        _ => value,
+    }
 }
 
 /// The value that a path such as `spec.resourceSelectors[0].namespace` leads to.
@@ -98,4 +109,79 @@ fn field(object: &Value, path: &str) -> Value {
 fn is_cluster_scoped(api_version: &str, kind: &str) -> bool {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     apiserver::kinds::find(group, version, kind).is_some_and(|kind| !kind.namespaced)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use apiserver::auth::Identity;
+    use controllers::view::View;
+    use decide::world::{Answers, Change};
+    use decide::{PolicyKey, World};
+    use serde_json::json;
+
+    use super::*;
+
+    fn policy(selectors: usize) -> Value {
+        let selector = |number| {
+            let name = format!("none-{number}");
+            json!({ "apiVersion": "apps/v1", "kind": "Deployment", "namespace": "n", "name": name })
+        };
+        json!({
+            "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+            "metadata": { "name": "pp", "namespace": "n" },
+            "spec": { "resourceSelectors": (0..selectors).map(selector).collect::<Vec<_>>() },
+        })
+    }
+
+    fn judged(selectors: usize) -> Result<Vec<String>, ApiError> {
+        let outlook = Outlook::default();
+        let view = View::default();
+        view.note_complete();
+        outlook.see(view);
+        let (random, now) = (Arc::new(|| 7_u128), Arc::new(|| Timestamp::UNIX_EPOCH));
+        let attributes = Attributes {
+            operation: Operation::Create,
+            group: "policy.karmada.io",
+            version: "v1alpha1",
+            resource: "propagationpolicies",
+            kind: "PropagationPolicy",
+            subresource: "",
+            old: None,
+            dry_run: false,
+            identity: &Identity::internal("test"),
+        };
+        rules(Gates::default(), random, now, outlook)(&attributes, &mut policy(selectors))
+    }
+
+    #[test]
+    fn a_policy_with_many_selectors_gets_few_warnings_and_one_with_too_many_is_refused() {
+        let warnings = judged(api::selector::SELECTORS_MAX).expect("it is taken");
+        assert_eq!(warnings.len(), 4, "{warnings:?}");
+        let refused = judged(8_000).expect_err("it is refused");
+        assert!(
+            refused.message.contains("8000 items") && refused.message.len() < 1_000,
+            "{}",
+            refused.message
+        );
+    }
+
+    /// How long it takes to find out what there is to say about a policy with so many selectors.
+    fn time_to_warn(selectors: usize) -> Duration {
+        let mut world = World::default();
+        world.apply(&Change::Put(Arc::new(policy(selectors)))).expect("readable");
+        let key = PolicyKey { namespace: "n".to_owned(), name: "pp".to_owned() };
+        let begun = Instant::now();
+        assert_eq!(decide::remarks::remarks(&world, &key, Answers::BRAIN).len(), 4);
+        begun.elapsed()
+    }
+
+    #[test]
+    fn warnings_cost_what_is_written_and_not_its_square() {
+        // Sixteen times as many selectors cost about sixteen times as much; with a square it would be 256 times.
+        let least = |selectors: usize| (0..3).map(|_| time_to_warn(selectors)).min().expect("some");
+        let (few, many) = (least(500), least(8_000));
+        assert!(many < few * 100, "{few:?} for 500 and {many:?} for 8000");
+    }
 }

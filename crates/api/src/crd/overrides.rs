@@ -3,12 +3,13 @@
 use super::Version;
 use super::parts::{cluster_affinity, exclude_resource_selectors, resource_selectors};
 use super::schema::{Schema, anything, list_of, map_of, object, one_of, string, strings};
+use crate::override_policy::{OVERRIDE_RULES_MAX, OVERRIDERS_MAX};
 
 pub(super) fn override_policy() -> Version {
     let rule = object([("overriders", overriders().required()), ("targetCluster", cluster_affinity())]);
     let spec = object([
         ("excludeResourceSelectors", exclude_resource_selectors()),
-        ("overrideRules", list_of(rule)),
+        ("overrideRules", list_of(rule).at_most(OVERRIDE_RULES_MAX)),
         ("overriders", overriders()),
         ("resourceSelectors", resource_selectors()),
         ("targetCluster", cluster_affinity()),
@@ -18,13 +19,13 @@ pub(super) fn override_policy() -> Version {
 
 fn overriders() -> Schema {
     object([
-        ("annotationsOverrider", list_of(pairs())),
-        ("argsOverrider", list_of(words())),
-        ("commandOverrider", list_of(words())),
-        ("fieldOverrider", list_of(field())),
-        ("imageOverrider", list_of(image())),
-        ("labelsOverrider", list_of(pairs())),
-        ("plaintext", list_of(patch("path"))),
+        ("annotationsOverrider", list_of(pairs()).at_most(OVERRIDERS_MAX)),
+        ("argsOverrider", list_of(words()).at_most(OVERRIDERS_MAX)),
+        ("commandOverrider", list_of(words()).at_most(OVERRIDERS_MAX)),
+        ("fieldOverrider", list_of(field()).at_most(OVERRIDERS_MAX)),
+        ("imageOverrider", list_of(image()).at_most(OVERRIDERS_MAX)),
+        ("labelsOverrider", list_of(pairs()).at_most(OVERRIDERS_MAX)),
+        ("plaintext", list_of(patch("path")).at_most(OVERRIDERS_MAX)),
     ])
 }
 
@@ -47,8 +48,8 @@ fn words() -> Schema {
 fn field() -> Schema {
     object([
         ("fieldPath", string().required()),
-        ("json", list_of(patch("subPath"))),
-        ("yaml", list_of(patch("subPath"))),
+        ("json", list_of(patch("subPath")).at_most(OVERRIDERS_MAX)),
+        ("yaml", list_of(patch("subPath")).at_most(OVERRIDERS_MAX)),
     ])
 }
 

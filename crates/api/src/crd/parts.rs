@@ -3,6 +3,7 @@
 use super::schema::{
     Field, Schema, date_time, int64, list_of, map_of, object, one_of, quantity, string, strings,
 };
+use crate::selector::SELECTORS_MAX;
 
 const REASON: &str = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
 const CONDITION_TYPE: &str = concat!(
@@ -76,12 +77,14 @@ pub(super) fn resource_selectors() -> Schema {
         ("namespace", string()),
         ("exclude", object(exclude_fields()).about("What this selector leaves out of its kind.")),
     ]))
+    .at_most(SELECTORS_MAX)
 }
 
 /// What a whole policy leaves out.
 pub(super) fn exclude_resource_selectors() -> Schema {
     let kind = [("apiVersion", string().required()), ("kind", string().required())];
     list_of(object(kind.into_iter().chain(exclude_fields())))
+        .at_most(SELECTORS_MAX)
         .about("Templates this policy leaves out, whatever its selectors say.")
 }
 

@@ -141,6 +141,11 @@ impl Schema {
         self.with("minItems", 1)
     }
 
+    /// A list of at most so many items.
+    pub(super) fn at_most(self, items: usize) -> Schema {
+        self.with("maxItems", items)
+    }
+
     /// A list that server-side apply replaces as a whole.
     pub(super) fn atomic_list(self) -> Schema {
         self.with("x-kubernetes-list-type", "atomic")

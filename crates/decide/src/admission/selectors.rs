@@ -1,6 +1,6 @@
 //! Rules for selectors and exclusions: patterns (B1), exclusions (B2), bounded preemption (P4).
 
-use api::selector::ExcludeResourceSelector;
+use api::selector::{ExcludeResourceSelector, SELECTORS_MAX};
 use api::{LabelSelector, ResourceSelector, Scope};
 
 use super::{Findings, Review, syntax};
@@ -22,6 +22,8 @@ pub(super) fn check(
     excluded: &[ExcludeResourceSelector],
     findings: &mut Findings,
 ) {
+    limit("spec.resourceSelectors", selectors.len(), findings);
+    limit("spec.excludeResourceSelectors", excluded.len(), findings);
     for (index, selector) in selectors.iter().enumerate() {
         let path = format!("spec.resourceSelectors[{index}]");
         namespace(owner, &path, &selector.namespace, findings);
@@ -39,6 +41,18 @@ pub(super) fn check(
         }
         exclusion(owner, &path, &exclude.namespace, &exclude.name, findings);
         labels(&path, exclude.label_selector.as_ref(), findings);
+    }
+}
+
+/// The schema says the same, but is asked after admission.
+fn limit(path: &str, count: usize, findings: &mut Findings) {
+    if count > SELECTORS_MAX {
+        findings.refuse(
+            path,
+            format!(
+                "has {count} items, and {SELECTORS_MAX} are allowed; select by label or namespace, or write several policies"
+            ),
+        );
     }
 }
 

@@ -113,6 +113,18 @@ impl Templates {
         found
     }
 
+    /// Whether a policy selects a template that it does not exclude.
+    pub fn selects_any(&self, policy: &Policy) -> bool {
+        policy.spec.resource_selectors.iter().any(|selector| {
+            let mut found = Vec::new();
+            self.collect(&policy.key, selector, &mut found);
+            let means = |key: &Arc<TemplateKey>| {
+                self.all.get(key).is_some_and(|template| matched(policy, template).is_some())
+            };
+            found.into_iter().any(means)
+        })
+    }
+
     /// Templates that selectors of a policy of any kind mean or nearly mean; the caller checks each.
     pub fn found(&self, owner: &PolicyKey, selectors: &[ResourceSelector]) -> BTreeSet<Arc<TemplateKey>> {
         let mut found = Vec::new();

@@ -150,3 +150,25 @@ fn a_name_that_does_not_exist_beside_one_that_does_leaves_nothing_nowhere() {
             spec.placement.clusterAffinity.clusterNames names a cluster that does not exist: m3. Clusters: m1, m2."#]],
     );
 }
+
+#[test]
+fn selectors_that_mean_nothing_are_named_a_few_times_and_counted() {
+    let names: Vec<String> = (0..8).map(|number| format!("none-{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    check(
+        &[policy("p", &names, 0, &["m1"])],
+        expect![[r#"
+            spec.resourceSelectors[0] selects no Deployment that is there now.
+            spec.resourceSelectors[1] selects no Deployment that is there now.
+            spec.resourceSelectors[2] selects no Deployment that is there now.
+            5 more of spec.resourceSelectors select nothing that is there now."#]],
+    );
+}
+
+#[test]
+fn what_is_said_is_short() {
+    let sentences = |count: usize| (0..count).map(|number| format!("sentence {}", number / 2)).collect();
+    assert_eq!(capped(sentences(20)).len(), 10, "each once");
+    let many = capped(sentences(8_000));
+    assert_eq!((many.len(), many[9].as_str(), many[10].as_str()), (11, "sentence 9", "… and 3990 more."));
+}
