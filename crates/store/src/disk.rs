@@ -14,8 +14,8 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::files::Handle;
 pub(crate) use self::files::{Files, RealFiles};
@@ -61,6 +61,8 @@ pub(crate) struct Counters {
     syncs: AtomicU64,
     snapshots: AtomicU64,
     broken: AtomicBool,
+    /// Why the last write failed; none if it did not. Held for moments.
+    failure: Mutex<Option<String>>,
 }
 
 impl Counters {
@@ -71,6 +73,34 @@ impl Counters {
         stats.syncs = self.syncs.load(Ordering::Relaxed);
         stats.snapshots = self.snapshots.load(Ordering::Relaxed);
         stats.refuses_writes = self.broken.load(Ordering::Relaxed);
+    }
+
+    /// Why the last write failed; none if it did not.
+    pub(crate) fn last_failure(&self) -> Option<String> {
+        self.failure().clone()
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<String>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes how a write went; says so when that changes.
+    fn note(&self, failed: Option<&StorageError>) {
+        let mut failure = self.failure();
+        match (failure.is_some(), failed) {
+            (false, Some(error)) => {
+                tracing::error!(%error, "writes fail and are refused; is the disk full? reads go on");
+            }
+            (true, None) => tracing::info!("writes succeed again"),
+            (false, None) | (true, Some(_)) => {}
+        }
+        *failure = failed.map(StorageError::to_string);
+    }
+
+    /// Notes why nothing can be written any more until the store is opened again.
+    pub(crate) fn give_up(&self, why: &str) {
+        self.broken.store(true, Ordering::Relaxed);
+        *self.failure() = Some(why.to_owned());
     }
 }
 
@@ -209,7 +239,17 @@ impl Disk {
         let appended = self.log.append(frame);
         self.counters.syncs.fetch_add(1, Ordering::Relaxed);
         self.count_log_bytes();
-        appended.map_err(|error| self.note(error))
+        let appended = appended.map_err(|error| self.note(error));
+        self.counters.note(appended.as_ref().err());
+        appended
+    }
+
+    /// Looks whether writes that failed for want of room would succeed now.
+    pub(crate) fn try_again(&mut self) {
+        if self.broken.is_none() && self.counters.last_failure().is_some() {
+            let found = self.log.find_room().map_err(|error| self.note(error));
+            self.counters.note(found.as_ref().err());
+        }
     }
 
     fn check_broken(&self) -> Result<(), StorageError> {
@@ -249,7 +289,7 @@ impl Disk {
                 let action = format!("{} (no more writes until the store is opened again)", error.action);
                 let error = StorageError { action, ..error };
                 self.broken = Some(error.clone());
-                self.counters.broken.store(true, Ordering::Relaxed);
+                self.counters.give_up(&error.to_string());
                 error
             }
         }

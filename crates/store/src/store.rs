@@ -188,6 +188,25 @@ impl Store {
         stats
     }
 
+    /// Why nothing can be written now; none as long as writes succeed.
+    pub fn write_failure(&self) -> Option<String> {
+        match &self.inner.committing {
+            Committing::Inline(_) => None,
+            Committing::Thread { counters, .. } => counters.last_failure(),
+        }
+    }
+
+    /// Looks whether writes that failed would succeed now, so that [`Self::write_failure`] stays true where nobody
+    /// writes.
+    pub async fn try_writing_again(&self) {
+        if let Committing::Thread { writer, .. } = &self.inner.committing
+            && self.write_failure().is_some()
+        {
+            // A store that has been closed says so itself.
+            let _ = writer.try_again().await;
+        }
+    }
+
     fn inline<T>(
         &self,
         committer: &Mutex<Committer<Memory>>,

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -24,6 +25,7 @@ enum Job {
     Write { write: Write, answer: Answer<Revision> },
     Compact { revision: Revision, answer: Answer<()> },
     Snapshot { outcome: Result<Installed, StorageError>, answer: Answer<()> },
+    TryAgain { answer: Answer<()> },
     Close { answer: oneshot::Sender<Result<(), StorageError>> },
 }
 
@@ -49,7 +51,16 @@ impl Writer {
             snapshot: None,
             compactions: VecDeque::new(),
         };
-        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || work.run(jobs));
+        let counters = work.committer.backend.counters();
+        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
+            // Whoever waits for an answer learns that there is none: the queue is dropped.
+            if std::panic::catch_unwind(AssertUnwindSafe(|| work.run(jobs))).is_err() {
+                counters.give_up("the thread that writes has panicked; restart to try again");
+                tracing::error!(
+                    "the store's writer panicked; no more writes until the store is opened again"
+                );
+            }
+        });
         let thread = thread.map_err(|source| OpenError::Io { action: "start a thread for", path, source })?;
         Ok(Writer { queue: Some(queue), thread: Some(thread), stop })
     }
@@ -60,6 +71,11 @@ impl Writer {
 
     pub(crate) async fn compact(&self, revision: Revision) -> Result<(), WriteError> {
         self.ask(|answer| Job::Compact { revision, answer }).await
+    }
+
+    /// Looks whether writes that failed would succeed now.
+    pub(crate) async fn try_again(&self) -> Result<(), WriteError> {
+        self.ask(|answer| Job::TryAgain { answer }).await
     }
 
     /// Ends the thread after the jobs that are waiting; one that has ended already is closed.
@@ -128,6 +144,10 @@ impl Work {
                 self.compact_waiting();
             }
             Job::Snapshot { outcome, answer } => self.end_snapshot(outcome, answer),
+            Job::TryAgain { answer } => {
+                self.committer.backend.try_again();
+                let _ = answer.send(Ok(()));
+            }
             Job::Close { answer } => return Some(answer),
         }
         None

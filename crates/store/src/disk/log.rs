@@ -90,6 +90,19 @@ impl Log {
         Ok(())
     }
 
+    /// Whether there is room for more, after an append that found none: fills some behind the end, durably.
+    pub(super) fn find_room(&mut self) -> Result<(), AppendError> {
+        let zeros = vec![0; self.room_bytes as usize];
+        if let Err(error) = self.file.write_at(&zeros, self.end) {
+            let error = StorageError::new(self.action("find room in"), error);
+            self.cut_back().map_err(|error| self.broken("cut back", error))?;
+            return Err(AppendError::Undone(error));
+        }
+        self.file.sync().map_err(|error| self.broken("sync", error))?;
+        self.filled = self.filled.max(self.end + zeros.len() as u64);
+        Ok(())
+    }
+
     /// Gives back the room behind the end, when nothing more will be appended.
     pub(super) fn trim(&mut self) -> io::Result<()> {
         if self.filled > self.end { self.cut_back() } else { Ok(()) }

@@ -236,6 +236,30 @@ fn a_full_disk_gives_errors_and_works_again_when_there_is_room() {
 }
 
 #[test]
+fn that_writes_fail_is_known_until_there_is_room_again() {
+    block_on(async {
+        let sim = Sim::default();
+        let store = open(&sim, "a healthy disk");
+        store.write(write("key-0", b"one", EventKind::Put)).await.expect("it is written");
+        assert_eq!(store.write_failure(), None);
+        sim.set_fault(Fault::Full(1));
+        let large = vec![0; 2 << 20];
+        store.write(write("key-0", &large, EventKind::Put)).await.expect_err("the disk is full");
+        let failure = store.write_failure().expect("it is known");
+        assert!(failure.contains("append to log-"), "{failure}");
+        store.try_writing_again().await;
+        assert!(store.write_failure().is_some(), "there is still no room");
+        sim.set_fault(Fault::None);
+        store.try_writing_again().await;
+        assert_eq!(store.write_failure(), None, "although nobody has written");
+        store.write(write("key-0", b"two", EventKind::Put)).await.expect("it is written");
+        drop(store);
+        let found = open(&sim, "restart").get("t", "key-0").map(|entry| entry.value.to_vec());
+        assert_eq!(found.as_deref(), Some(&b"two"[..]));
+    });
+}
+
+#[test]
 fn after_a_failed_sync_nothing_is_written_and_everything_is_read() {
     block_on(async {
         let sim = Sim::default();
