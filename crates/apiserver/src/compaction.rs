@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::engine::Engine;
 
 /// How long watches may resume unless somebody says otherwise: as long as kube-apiserver keeps in etcd.
@@ -14,6 +16,8 @@ const TICKS_MIN: u32 = 30;
 const TICK_MAX: Duration = Duration::from_millis(200);
 /// So many events of each kind are left as they came: watchers who keep up take them within a moment.
 const EVENTS_WHOLE: usize = 256;
+/// How often it is looked whether writes that failed would succeed now.
+const TRY_WRITING_EVERY: Duration = Duration::from_secs(1);
 /// More history than this goes at once, oldest first, however young it is.
 pub const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -23,12 +27,18 @@ impl Engine {
         let tick = (kept / TICKS_MIN).min(TICK_MAX);
         let ticks = kept.div_duration_f64(tick).ceil() as usize;
         let mut revisions = std::collections::VecDeque::new();
+        let mut tried_at = Instant::now();
         loop {
             tokio::select! {
                 biased;
                 () = self.shutdown.cancelled() => return,
                 () = tokio::time::sleep(tick) => {}
             }
+            if tried_at.elapsed() >= TRY_WRITING_EVERY {
+                self.store.try_writing_again().await;
+                tried_at = Instant::now();
+            }
+            self.inject("compaction", &self.store.revision());
             let store = self.store.clone();
             if let Err(error) = tokio::task::spawn_blocking(move || store.pack(EVENTS_WHOLE)).await {
                 tracing::warn!(%error, "pack history");

@@ -31,7 +31,8 @@ impl Engine {
         match words.as_slice() {
             [probe @ ("livez" | "readyz" | "healthz"), checks @ ..] => {
                 let query = parts.uri.query().unwrap_or_default();
-                health::answer(probe, checks, query, self.store.stats().refuses_writes)
+                let (writes_fail, failure) = (self.store.write_failure(), self.failure());
+                health::answer(probe, checks, query, &health::State { writes_fail, failure })
             }
             ["version"] => Ok(json_response(&version())),
             ["metrics"] => Ok(self.metrics_response()),

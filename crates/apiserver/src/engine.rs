@@ -19,6 +19,7 @@ use crate::openapi_cache::OpenApiCache;
 use crate::policies::Policies;
 use crate::registry::{Definition, Registry, Resource};
 use crate::security::Security;
+use crate::supervision::Supervision;
 use crate::webhooks::Webhooks;
 
 /// What a server is made of. Everything that is not a function of requests is handed in, so that a
@@ -63,6 +64,8 @@ pub(crate) struct Engine {
     pub turns: Turns,
     /// Where the server listens, once it does.
     pub advertised: std::sync::OnceLock<std::net::SocketAddr>,
+    /// What becomes of panics.
+    pub supervision: Supervision,
     /// Ends every watch.
     pub shutdown: CancellationToken,
 }
@@ -92,6 +95,7 @@ impl Engine {
             security,
             rbac,
             advertised: std::sync::OnceLock::new(),
+            supervision: Supervision::default(),
             shutdown: CancellationToken::new(),
         })
     }

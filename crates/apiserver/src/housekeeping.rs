@@ -9,7 +9,9 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use serde_json::Value;
 use store::Range;
+use supervise::{Backoff, Recovered as _, catch, catch_call};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::access::{AGGREGATED, Rbac};
 use crate::engine::{Engine, text};
@@ -29,6 +31,8 @@ mod namespaces;
 const CONCURRENT_MAX: usize = 64;
 /// How long a chore that failed waits before it is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
+/// How long one that keeps panicking waits at most.
+const RETRY_AFTER_PANIC_MAX: Duration = Duration::from_secs(60);
 
 /// One object, by where it lies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +54,14 @@ pub(crate) enum Chore {
     Roles,
     /// A policy: its status tells whether its expressions can make sense.
     Policy(String),
+}
+
+/// How a chore went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Failed,
+    Panicked,
 }
 
 /// The notes.
@@ -79,7 +91,7 @@ struct State {
 
 impl Housekeeping {
     fn with<Answer>(&self, work: impl FnOnce(&mut State) -> Answer) -> Answer {
-        work(&mut self.state.lock().expect("no one panics while holding it"))
+        work(&mut self.state.lock().recovered())
     }
 
     /// Leaves a note.
@@ -120,6 +132,11 @@ impl Housekeeping {
     /// Somebody will soon look at the whole store: until then there is work.
     pub fn expect_recall(&self) {
         self.with(|state| state.unfinished += 1);
+    }
+
+    /// Whatever was unfinished in a life before this is derived from the store again: only that is to be done.
+    fn begin_recall(&self) {
+        self.with(|state| state.unfinished = 1);
     }
 
     /// So many chores are no longer being done: they are finished, or in the queue again.
@@ -203,7 +220,9 @@ impl Engine {
         for resource in registry.stored() {
             let Ok(page) = self.store.range(&resource.table, Range::default()) else { continue };
             for entry in &page.entries {
-                self.recall_entry(resource, entry);
+                if let Err(panic) = catch_call(|| self.recall_entry(resource, entry)) {
+                    self.note_panic("housekeeping", &(&resource.table, &entry.key), &panic);
+                }
             }
         }
     }
@@ -230,9 +249,12 @@ impl Engine {
 
     /// Works off the notes until the server shuts down.
     pub async fn keep_house(self: Arc<Self>) {
+        self.housekeeping.begin_recall();
         self.recall();
         self.housekeeping.finish(1);
         let mut failed: Vec<Chore> = Vec::new();
+        let mut retry_at = Instant::now();
+        let mut backoff = Backoff::new(RETRY_AFTER, RETRY_AFTER_PANIC_MAX);
         loop {
             let chores = self.housekeeping.take();
             if chores.is_empty() {
@@ -240,7 +262,7 @@ impl Engine {
                     biased;
                     () = self.shutdown.cancelled() => return,
                     () = self.housekeeping.wake.notified() => {}
-                    () = tokio::time::sleep(RETRY_AFTER), if !failed.is_empty() => {
+                    () = tokio::time::sleep_until(retry_at), if !failed.is_empty() => {
                         let count = failed.len();
                         failed.drain(..).for_each(|chore| self.housekeeping.enqueue(chore));
                         self.housekeeping.finish(count);
@@ -249,16 +271,36 @@ impl Engine {
                 continue;
             }
             let (taken, waiting) = (chores.len(), failed.len());
-            let results = futures::stream::iter(chores)
-                .map(|chore| async { (self.do_chore(&chore).await, chore) })
+            let mut results = futures::stream::iter(chores)
+                .map(|chore| async { (self.try_chore(&chore).await, chore) })
                 .buffer_unordered(CONCURRENT_MAX);
-            failed.extend(
-                results
-                    .filter_map(|(done, chore)| async move { (!done).then_some(chore) })
-                    .collect::<Vec<_>>()
-                    .await,
-            );
+            let mut panicked = false;
+            while let Some((outcome, chore)) = results.next().await {
+                panicked |= outcome == Outcome::Panicked;
+                if outcome != Outcome::Done {
+                    failed.push(chore);
+                }
+            }
+            if failed.len() > waiting {
+                retry_at = Instant::now() + if panicked { backoff.failed() } else { RETRY_AFTER };
+            }
             self.housekeeping.finish(taken + waiting - failed.len());
+        }
+    }
+
+    /// Does a chore; a panic is as good as a failure and counted.
+    async fn try_chore(&self, chore: &Chore) -> Outcome {
+        let tried = catch(async {
+            self.inject("housekeeping", chore);
+            self.do_chore(chore).await
+        });
+        match tried.await {
+            Ok(true) => Outcome::Done,
+            Ok(false) => Outcome::Failed,
+            Err(panic) => {
+                self.note_panic("housekeeping", chore, &panic);
+                Outcome::Panicked
+            }
         }
     }
 

@@ -46,6 +46,7 @@ mod serve;
 mod server;
 mod storage_limits;
 mod stored;
+mod supervision;
 mod table;
 mod validate;
 mod verbs;

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use supervise::Recovered as _;
 use tokio::sync::oneshot;
 
 use crate::auth::Identity;
@@ -102,7 +103,7 @@ impl Turns {
     }
 
     fn with<Answer>(&self, work: impl FnOnce(&mut State) -> Answer) -> Answer {
-        work(&mut self.state.lock().expect("no one panics while holding it"))
+        work(&mut self.state.lock().recovered())
     }
 
     /// Lets a request come in, unless its user has too many already. Nobody to count for those who never queue.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, OnceLock};
 
 use http::{Method, Response, StatusCode};
 use store::Stats;
+use supervise::Recovered as _;
 
 use crate::body::Body;
 use crate::engine::Engine;
@@ -19,14 +20,21 @@ pub(crate) type Source = Box<dyn Fn() -> String + Send + Sync>;
 pub(crate) struct Metrics {
     /// Requests by method and answer; held for moments. Both come from small sets, so it stays small.
     requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    /// Panics by task; held for moments.
+    panics: Mutex<BTreeMap<&'static str, u64>>,
     besides: OnceLock<Source>,
 }
 
 impl Metrics {
     /// Counts a request that was answered.
     pub fn count(&self, method: &Method, code: StatusCode) {
-        let mut requests = self.requests.lock().expect("no one panics while holding it");
+        let mut requests = self.requests.lock().recovered();
         *requests.entry((verb(method), code.as_u16())).or_default() += 1;
+    }
+
+    /// Counts a panic that was caught.
+    pub fn count_panic(&self, task: &'static str) {
+        *self.panics.lock().recovered().entry(task).or_default() += 1;
     }
 
     /// Takes in where the rest comes from; only the first one counts.
@@ -40,7 +48,7 @@ impl Engine {
     /// Everything there is to count.
     pub fn metrics_response(&self) -> Response<Body> {
         let mut text = self.metrics.besides.get().map(|source| source()).unwrap_or_default();
-        let requests = self.metrics.requests.lock().expect("no one panics while holding it").clone();
+        let requests = self.metrics.requests.lock().recovered().clone();
         print(&mut text, &requests, &self.store.stats());
         self.print_storage_metrics(&mut text);
         if let Some(audit) = &self.security.audit {
@@ -49,6 +57,8 @@ impl Engine {
             let dropped = audit.dropped_refusals();
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {dropped}");
         }
+        print_writes(&mut text, self.store.write_failure().is_some());
+        print_panics(&mut text, &self.metrics.panics.lock().recovered());
         let mut response = Response::new(Body::full(text));
         let media_type = http::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
         response.headers_mut().insert(http::header::CONTENT_TYPE, media_type);
@@ -91,6 +101,20 @@ fn print(text: &mut String, requests: &BTreeMap<(&'static str, u16), u64>, stats
     }
 }
 
+fn print_writes(text: &mut String, fail: bool) {
+    let name = "longshore_store_writes_fail";
+    let help = "1 while writes fail, because the disk is full for instance.";
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {}", u8::from(fail));
+}
+
+fn print_panics(text: &mut String, panics: &BTreeMap<&'static str, u64>) {
+    let _ = writeln!(text, "# HELP apiserver_task_panics_total Panics that were caught, by task.");
+    let _ = writeln!(text, "# TYPE apiserver_task_panics_total counter");
+    for (task, count) in panics {
+        let _ = writeln!(text, "apiserver_task_panics_total{{task=\"{task}\"}} {count}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,7 +127,7 @@ mod tests {
             metrics.count(&method, StatusCode::from_u16(code).expect("a code"));
         }
         let mut text = String::new();
-        let requests = metrics.requests.lock().expect("no one panics while holding it");
+        let requests = metrics.requests.lock().recovered();
         print(&mut text, &requests, &Stats::default());
         for line in [
             "apiserver_request_total{code=\"200\",verb=\"GET\"} 2",

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
+use supervise::Recovered as _;
 
 use crate::body::Body;
 use crate::content::Language;
@@ -69,7 +70,7 @@ impl Documents {
 impl Engine {
     fn documents(&self) -> Arc<Documents> {
         let registry = self.registry.load_full();
-        let mut cached = self.openapi.documents.lock().expect("making documents does not panic");
+        let mut cached = self.openapi.documents.lock().recovered();
         if let Some((of, documents)) = &*cached
             && Arc::ptr_eq(of, &registry)
         {

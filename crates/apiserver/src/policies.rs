@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 use store::{Range, Store};
+use supervise::Recovered as _;
 
 use crate::admission::Operation;
 use crate::aside::aside;
@@ -69,7 +70,7 @@ impl Policies {
 
     /// Reads the policies again, because one changed.
     pub fn follow(&self, store: &Store) {
-        let _one_at_a_time = self.following.lock().expect("no one panics while holding it");
+        let _one_at_a_time = self.following.lock().recovered();
         let read = |table: &str| -> Vec<Value> {
             let entries = store.range(table, Range::default()).map(|page| page.entries).unwrap_or_default();
             entries.iter().map(|entry| stored::parse(&entry.value)).collect()

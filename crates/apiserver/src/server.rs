@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -78,8 +77,8 @@ impl ApiServer {
     pub fn start_housekeeping_with_history(&self, kept: Duration, bytes_max: u64) -> Vec<JoinHandle<()>> {
         self.engine.housekeeping.expect_recall();
         vec![
-            tokio::spawn(self.engine.clone().keep_house()),
-            tokio::spawn(self.engine.clone().compact_history(kept, bytes_max)),
+            self.engine.keep_task("housekeeping", Engine::keep_house),
+            self.engine.keep_task("compaction", move |engine| engine.compact_history(kept, bytes_max)),
         ]
     }
 
@@ -103,6 +102,17 @@ impl ApiServer {
         self.engine.metrics.add(Box::new(source));
     }
 
+    /// Adds to what `/livez` asks: why this process cannot go on, none while it can.
+    pub fn add_liveness(&self, failure: impl Fn() -> Option<String> + Send + Sync + 'static) {
+        self.engine.supervision.add_liveness(Box::new(failure));
+    }
+
+    /// Lets a test panic at named points.
+    #[doc(hidden)]
+    pub fn inject_faults(&self, injector: supervise::Injector) {
+        self.engine.supervision.set_injector(injector);
+    }
+
     /// Whose threads a new connection keeps busy.
     pub(crate) fn payer(&self) -> Payer {
         Payer::stranger(&self.engine.turns)
@@ -120,11 +130,14 @@ impl ApiServer {
     {
         let (parts, body) = request.into_parts();
         let method = parts.method.clone();
-        let handled = AssertUnwindSafe(self.handle(parts, body)).catch_unwind().await;
-        let response = match handled {
+        let path = parts.uri.path().to_owned();
+        let response = match supervise::catch(self.handle(parts, body)).await {
             Ok(response) => response,
             // The panic hook has printed where; the client and all others go on.
-            Err(_) => verbs::error_response(&ApiError::internal(UNHANDLED)),
+            Err(panic) => {
+                self.engine.note_panic("request", &(&method, &path), &panic);
+                verbs::error_response(&ApiError::internal(UNHANDLED))
+            }
         };
         self.engine.metrics.count(&method, response.status());
         response

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use serde_json::Value;
 use store::{Range, Store};
+use supervise::Recovered as _;
 
 use crate::admission::Operation;
 use crate::engine::Engine;
@@ -67,7 +68,7 @@ impl Webhooks {
 
     /// Reads the configurations again, because one changed.
     pub fn follow(&self, store: &Store) {
-        let _one_at_a_time = self.following.lock().expect("no one panics while holding it");
+        let _one_at_a_time = self.following.lock().recovered();
         for (table, hooks) in [(MUTATING, &self.mutating), (VALIDATING, &self.validating)] {
             let entries = store.range(table, Range::default()).map(|page| page.entries).unwrap_or_default();
             let read = entries.iter().flat_map(|entry| Hook::all_of(&stored::parse(&entry.value)));

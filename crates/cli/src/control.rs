@@ -32,6 +32,8 @@ pub async fn run(
     }
     let ctx = Ctx::new(control, members, switches, Arc::new(jiff::Timestamp::now));
     outlook.see(ctx.view.clone());
+    let supervisor = ctx.supervisor.clone();
+    server.add_liveness(move || supervisor.failure());
     let counted = ctx.clone();
     server.add_metrics(move || controllers::metrics::render(&counted));
     Ok(start(ctx))

@@ -1,7 +1,9 @@
 //! `longshore controllers`: every controller and the admission webhooks on somebody else's API server. Several replicas
 //! may run: all of them answer reviews, one of them writes.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +12,12 @@ use controllers::ctx::{Ctx, Members};
 use controllers::gates::Switches;
 use controllers::leadership::{Candidate, LEASE, Terms};
 use controllers::rest::{Collection, Rest, Warrant};
+use controllers::runtime::Supervisor;
 use controllers::start::start;
 use plane::outlook::{Budget, Outlook};
 use plane::review::Reviewer;
 use plane::webhooks::{Address, install_webhooks};
+use supervise::catch;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -26,12 +30,14 @@ use crate::{Hint, output};
 
 mod answers;
 mod keys;
+mod reviews;
 mod serve;
 
-use answers::Answers;
+use answers::{Answers, Health};
 pub use keys::SECRET as CERTIFICATES;
 use keys::{Kept, Keys};
-use serve::{Shown, serve};
+use reviews::{Access, Reviews};
+use serve::{Shown, client_authorities, serve};
 
 /// The Service in front of the webhooks, as the chart makes it.
 const SERVICE: &str = "longshore-webhook";
@@ -62,6 +68,12 @@ pub struct Arguments {
     /// Where the API server finds the webhooks, such as https://10.0.0.5:9443 [default: the Service longshore-webhook]
     #[arg(long, value_name = "URL", value_parser = url)]
     webhook_url: Option<http::Uri>,
+    /// The authority, in PEM, whose client certificates the API server shows to the webhooks
+    #[arg(long, value_name = "FILE")]
+    webhook_client_ca_file: Option<PathBuf>,
+    /// A file with the bearer token that the API server shows to the webhooks
+    #[arg(long, value_name = "FILE")]
+    webhook_token_file: Option<PathBuf>,
     #[command(flatten)]
     switches: SwitchFlags,
     /// How many seconds others wait for a replica that leads and is silent
@@ -78,6 +90,8 @@ pub struct Arguments {
     max_deleted: Option<usize>,
     #[command(flatten)]
     connection: Connection,
+    #[command(flatten)]
+    pub log: crate::logging::LogFlags,
 }
 
 /// What an API server takes for the address of a webhook.
@@ -114,11 +128,13 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     outlook.see(ctx.view.clone());
     let (ending, stop) = (CancellationToken::new(), CancellationToken::new());
     let reviewer = reviewer(switches, outlook);
-    let answers = Answers { ctx: ctx.clone(), reviewer, ending: ending.clone() };
-    let (upkeep, reviewed) = open_webhooks(&control, arguments, &answers, &stop).await?;
+    let supervisor = ctx.supervisor.clone();
+    let reviews = Reviews::new(reviewer, access(arguments)?, supervisor.clone());
+    let (upkeep, mut reviewed) = open_webhooks(&control, arguments, reviews, &stop).await?;
     let listener = listen(arguments.listen).await?;
     let health = listener.local_addr().context("read the port")?;
-    let served = tokio::spawn(serve(listener, None, answers, stop.clone()));
+    let answers = Answers::Health(Box::new(Health { ctx: ctx.clone(), ending: ending.clone() }));
+    let mut served = tokio::spawn(serve(listener, None, answers, stop.clone()));
     let running = start(ctx);
     output::print(&format!("controllers run; health and metrics on http://{health}\n"))?;
     let candidate = candidate(urgent, arguments, warrant);
@@ -127,8 +143,14 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
         biased;
         () = told => Ok(()),
         why = candidate.run(&stop) => Err(anyhow!("keep the lease {LEASE}: {why}")),
-        error = upkeep.run() => Err(error),
+        why = supervisor.failed() => Err(anyhow!("keep every task running: {why}")),
+        _ = &mut served => Err(anyhow!("serve health and metrics: the server ended by itself")),
+        _ = &mut reviewed => Err(anyhow!("answer admission reviews: the server ended by itself")),
+        never = upkeep.run(&supervisor) => match never {},
     };
+    if let Err(error) = &ended {
+        tracing::error!(error = format!("{error:#}"), "this replica stops; another one may take over");
+    }
     // From now on nobody is to be sent here, and until that is known everywhere whoever comes is answered.
     ending.cancel();
     let drained = Instant::now() + Duration::from_secs(arguments.drain_seconds.into());
@@ -144,8 +166,12 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
         () = tokio::time::sleep_until(drained) => {}
     }
     stop.cancel();
-    // A task that panicked has said so already.
-    let _ = tokio::join!(served, reviewed);
+    for server in [served, reviewed] {
+        if !server.is_finished() {
+            // A task that panicked has said so already.
+            let _ = server.await;
+        }
+    }
     ended
 }
 
@@ -189,6 +215,20 @@ async fn tell_aggregated(control: &Rest) -> Result<()> {
     Ok(())
 }
 
+/// Who may ask for reviews. Without any of it everybody who reaches the port may: a review changes nothing, and how many
+/// are computed at once is limited.
+fn access(arguments: &Arguments) -> Result<Access> {
+    let certificates = arguments.webhook_client_ca_file.is_some();
+    let token = arguments.webhook_token_file.as_deref().map(Access::read_token).transpose()?;
+    if !certificates && token.is_none() {
+        tracing::warn!(
+            hint = "set --webhook-client-ca-file or --webhook-token-file, or keep others away by a NetworkPolicy",
+            "admission reviews are answered to everybody who reaches the port"
+        );
+    }
+    Ok(Access { certificates, token })
+}
+
 fn reviewer(switches: Switches, outlook: Outlook) -> Reviewer {
     let random = Arc::new(rand::random::<u128>);
     let now = Arc::new(jiff::Timestamp::now);
@@ -212,7 +252,7 @@ fn candidate(control: Rest, arguments: &Arguments, warrant: Warrant) -> Candidat
 async fn open_webhooks(
     control: &Rest,
     arguments: &Arguments,
-    answers: &Answers,
+    reviews: Reviews,
     stop: &CancellationToken,
 ) -> Result<(Upkeep, JoinHandle<()>)> {
     let listener = listen(arguments.webhook_listen).await?;
@@ -233,7 +273,9 @@ async fn open_webhooks(
     let shown = Shown::new(&kept)?;
     // Whom to believe is said before anybody shows it; who asks at once waits at the open port.
     install_webhooks(control, &address, &kept.bundle).await.context("install the webhooks")?;
-    let reviewed = tokio::spawn(serve(listener, Some(shown.acceptor()?), answers.clone(), stop.clone()));
+    let authorities = arguments.webhook_client_ca_file.as_deref().map(client_authorities).transpose()?;
+    let acceptor = shown.acceptor(authorities)?;
+    let reviewed = tokio::spawn(serve(listener, Some(acceptor), Answers::Reviews(reviews), stop.clone()));
     Ok((Upkeep { keys, kept, shown, address }, reviewed))
 }
 
@@ -247,11 +289,17 @@ struct Upkeep {
 
 impl Upkeep {
     /// Goes on for ever; a failure is tried again the next time, long before anything runs out, and told once.
-    async fn run(mut self) -> anyhow::Error {
+    async fn run(mut self, supervisor: &Supervisor) -> Infallible {
         let mut told = None;
         loop {
             tokio::time::sleep(UPKEEP).await;
-            let failure = self.look().await.err().map(|error| format!("{error:#}"));
+            let failure = match catch(self.look()).await {
+                Ok(looked) => looked.err().map(|error| format!("{error:#}")),
+                Err(panic) => {
+                    supervisor.task_panicked("upkeep", &"webhooks", &panic);
+                    None
+                }
+            };
             if let Some(error) = failure.as_ref().filter(|_| failure != told) {
                 tracing::warn!(error, "look after the webhooks");
             }

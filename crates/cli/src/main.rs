@@ -22,7 +22,7 @@ mod kinds;
 mod kubeconfig;
 mod limits;
 mod locals;
-mod log_fields;
+mod logging;
 mod members;
 mod output;
 mod places;
@@ -118,15 +118,19 @@ enum Command {
 }
 
 impl Command {
-    /// What is logged when nobody asks for more or less.
-    fn usual_log(&self) -> &'static str {
-        match self {
+    /// Begins to log, by the options of the command or as is usual for it.
+    fn start_log(&self) {
+        let flags = match self {
+            Command::Up(arguments) => &arguments.log,
+            Command::Controllers(arguments) => &arguments.log,
             // Controllers complain of the failures that scenarios make.
-            Command::Test(_) | Command::Demo(_) => "error",
-            Command::Up(_) | Command::Controllers(_) | Command::Kubeconfig(_) => "warn",
+            Command::Test(_) | Command::Demo(_) => return logging::start("error", logging::Format::Text),
+            Command::Kubeconfig(_) => return logging::start("warn", logging::Format::Text),
             // A client that cannot go on says so itself.
-            _ => "off",
-        }
+            _ => return logging::start("off", logging::Format::Text),
+        };
+        logging::start(&flags.filter(), flags.format());
+        logging::log_panics();
     }
 }
 
@@ -134,12 +138,7 @@ fn main() -> ExitCode {
     let called = shell::called(std::env::args_os().next().as_deref());
     let matches = help::grouped(Arguments::command()).bin_name(called).get_matches();
     let command = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command;
-    let filter = tracing_subscriber::EnvFilter::try_from_env("LONGSHORE_LOG");
-    tracing_subscriber::fmt()
-        .with_env_filter(filter.unwrap_or_else(|_| command.usual_log().into()))
-        .with_writer(std::io::stderr)
-        .fmt_fields(log_fields::escaped())
-        .init();
+    command.start_log();
     let result = match command {
         Command::Plan(arguments) => return ended(asking(plan::run(&arguments))),
         Command::Handback(arguments) => return ended(asking(handback::run(&arguments))),

@@ -1,6 +1,7 @@
 //! `longshore status`: the whole system at a glance: clusters, policies with what waits, and what is stuck and why.
 
 use anyhow::Result;
+use controllers::rest::{Error, Path};
 
 use crate::connection::{Connection, Control};
 use crate::output::{self, Format};
@@ -47,5 +48,15 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 async fn seen(control: &Control) -> Result<Report> {
     let world = control.world().await?;
     let gates = control.switches().await?.changed();
-    Ok(report(&world, control.context.clone(), gates))
+    let mut report = report(&world, control.context.clone(), gates);
+    let unready = control.rest.fetch_text(&Path::fixed("/readyz")).await.err();
+    report.problems = unready.map(|error| problems(&error)).unwrap_or_default();
+    Ok(report)
+}
+
+/// What a server that is not ready says of itself; nothing about one that does not let us ask.
+fn problems(error: &Error) -> Vec<String> {
+    let Error::Refused { code: 500.., message, .. } = error else { return Vec::new() };
+    let failed = message.lines().filter_map(|line| line.strip_prefix("[-]"));
+    failed.map(str::to_owned).collect()
 }

@@ -61,6 +61,8 @@ pub struct Arguments {
     security: crate::security::SecurityFlags,
     #[command(flatten)]
     limits: crate::limits::LimitFlags,
+    #[command(flatten)]
+    pub log: crate::logging::LogFlags,
 }
 
 /// Runs the control plane until it is told to stop.

@@ -48,6 +48,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
     let reported = conditions::status(&cluster.status.conditions, READY);
     let wait = not_yet(reported, ready.status, member.seen(ready.status), settings.health);
     if wait.is_none() {
+        log_change(name, reported, &ready);
         conditions::set(&mut next.status.conditions, ready, (ctx.now)());
     }
     if let Some(dispatching) = dispatching(&member) {
@@ -61,6 +62,19 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
     let labels = [("member_cluster", name)];
     ctx.metrics.observe_since("cluster_sync_status_duration_seconds", &labels, start);
     Ok(Next::After(wait.map_or(settings.status_every, |wait| wait.min(settings.status_every))))
+}
+
+/// Says that a member was lost or is back.
+fn log_change(cluster: &str, before: Option<ConditionStatus>, ready: &Condition) {
+    let Condition { reason, message, .. } = ready;
+    match (before == Some(ConditionStatus::True), ready.status == ConditionStatus::True) {
+        (true, false) => tracing::warn!(cluster, reason, message, "a member is not ready any more"),
+        (false, true) if before.is_some() => tracing::info!(cluster, "a member is ready again"),
+        (false, false) if before.is_none() => {
+            tracing::warn!(cluster, reason, message, "a member is not ready")
+        }
+        _ => {}
+    }
 }
 
 fn not_ready(reason: &str, message: &str) -> Condition {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use api::{Binding, Scope, kinds};
 use decide::{BindingKey, TemplateKey};
 use jiff::Timestamp;
+use supervise::{Injector, Recovered as _};
 
 use crate::binding_status::Unfinished;
 use crate::events::{EventKey, Events, Regarding, Tone};
@@ -16,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::policy_status::Tally;
 use crate::rest::{Collection, Error, Path, Rest};
-use crate::runtime::{Priority, Queue, QueueStats};
+use crate::runtime::{Priority, Queue, QueueStats, Supervisor};
 use crate::view::{View, WorkKey};
 
 /// The controllers that write bindings, as Events name them.
@@ -47,10 +48,12 @@ pub struct Ctx {
     pub pace: Pace,
     /// Statuses that are kept back because more is on its way.
     pub unfinished: Unfinished,
+    /// What becomes of panics.
+    pub supervisor: Supervisor,
 }
 
-/// One queue per controller.
-#[derive(Clone, Default)]
+/// One queue per controller. Where keys belong to namespaces, these take turns.
+#[derive(Clone)]
 pub struct Queues {
     /// Templates whose claim or binding may have to change.
     pub templates: Queue<TemplateKey>,
@@ -91,6 +94,33 @@ pub struct Queues {
 }
 
 impl Queues {
+    /// Empty queues; the view knows which namespace a Work is for.
+    pub fn new(view: &View) -> Self {
+        let bindings = || Queue::fair(|key: &BindingKey| key.namespace.clone());
+        let templates = || Queue::fair(|key: &TemplateKey| key.namespace.clone());
+        let policies = || Queue::fair(|key: &decide::PolicyKey| key.namespace.clone());
+        Self {
+            templates: templates(),
+            placements: bindings(),
+            works: bindings(),
+            statuses: bindings(),
+            execution: PerMember { queues: Arc::default(), view: view.clone() },
+            clusters: Queue::new(),
+            cluster_status: Queue::new(),
+            clients: Queue::new(),
+            credentials: Queue::new(),
+            policies: policies(),
+            namespaces: Queue::new(),
+            dependencies: bindings(),
+            attachments: templates(),
+            failover: bindings(),
+            taints: Queue::new(),
+            rebalancers: Queue::new(),
+            policy_status: policies(),
+            news: Queue::fair(|key: &EventKey| key.namespace().to_owned()),
+        }
+    }
+
     /// Looks at many templates again.
     pub fn look_at(&self, templates: impl IntoIterator<Item = TemplateKey>, priority: Priority) {
         templates.into_iter().for_each(|key| self.templates.add(key, priority));
@@ -114,29 +144,37 @@ impl Queues {
 /// How long statuses are gathered at least.
 const STATUS_GATHER: Duration = Duration::from_secs(1);
 
-/// A queue per member, so that a slow one delays nobody else.
-#[derive(Clone, Default)]
-pub struct PerMember(Arc<RwLock<BTreeMap<String, Queue<WorkKey>>>>);
+/// A queue per member, so that a slow one delays nobody else. In each of them namespaces take turns.
+#[derive(Clone)]
+pub struct PerMember {
+    queues: Arc<RwLock<BTreeMap<String, Queue<WorkKey>>>>,
+    /// Knows which namespace a Work is for.
+    view: View,
+}
 
 impl PerMember {
     /// The queue of a member.
     pub fn of(&self, cluster: &str) -> Queue<WorkKey> {
-        if let Some(queue) = self.0.read().expect("no one panics while holding it").get(cluster) {
+        if let Some(queue) = self.queues.read().recovered().get(cluster) {
             return queue.clone();
         }
-        let mut queues = self.0.write().expect("no one panics while holding it");
-        queues.entry(cluster.to_owned()).or_default().clone()
+        let mut queues = self.queues.write().recovered();
+        let fair = || {
+            let view = self.view.clone();
+            Queue::fair(move |key: &WorkKey| view.binding_of(key).unwrap_or_default().namespace)
+        };
+        queues.entry(cluster.to_owned()).or_insert_with(fair).clone()
     }
 
     /// What each member's queue holds and has done.
     pub fn stats(&self) -> Vec<(String, QueueStats)> {
-        let queues = self.0.read().expect("no one panics while holding it");
+        let queues = self.queues.read().recovered();
         queues.iter().map(|(member, queue)| (format!("execution-{member}"), queue.stats())).collect()
     }
 
     /// Forgets the queue of a member that has gone.
     pub fn remove(&self, cluster: &str) {
-        self.0.write().expect("no one panics while holding it").remove(cluster);
+        self.queues.write().recovered().remove(cluster);
     }
 
     /// Adds a Work to the queue of its member.
@@ -158,19 +196,31 @@ impl Ctx {
         switches: Switches,
         now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     ) -> Self {
+        let metrics = Metrics::default();
+        let view = View::new(switches.gates.clone());
         Self {
             control,
             members,
-            view: View::new(switches.gates.clone()),
+            supervisor: Supervisor::new(metrics.clone(), Injector::default()),
+            queues: Queues::new(&view),
+            view,
             now,
-            queues: Queues::default(),
             switches,
             events: Events::default(),
-            metrics: Metrics::default(),
+            metrics,
             tally: Tally::default(),
             pace: Pace::default(),
             unfinished: Unfinished::default(),
         }
+    }
+
+    /// The same context where a test lets things fail.
+    #[doc(hidden)]
+    pub fn with_faults(mut self, injector: Injector) -> Self {
+        self.view = View::with_faults(self.switches.gates.clone(), injector.clone());
+        self.queues = Queues::new(&self.view);
+        self.supervisor = Supervisor::new(self.metrics.clone(), injector);
+        self
     }
 
     /// Creates a binding, or replaces the state of it that was seen.
@@ -255,5 +305,93 @@ fn scope(binding: &Binding) -> Scope {
     match binding.metadata.namespace.as_str() {
         "" => Scope::Cluster,
         _ => Scope::Namespaced,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::ObjectMeta;
+
+    use super::*;
+    use crate::view::{WorkNews, binding_id};
+
+    /// How many keys of a flood are worked on between the arrival of another tenant's key and its turn, with this
+    /// many workers.
+    async fn flood_before<K: crate::runtime::Key>(queue: &Queue<K>, flood: Vec<K>, other: K) -> usize {
+        const WORKERS: usize = 8;
+        let all = flood.len();
+        flood.into_iter().for_each(|key| queue.add(key, Priority::User));
+        let mut working = Vec::new();
+        for _ in 0..WORKERS {
+            working.push(queue.next().await);
+        }
+        queue.add(other.clone(), Priority::User);
+        let mut before = 0;
+        loop {
+            let done = working.remove(0);
+            queue.succeeded(&done);
+            let next = queue.next().await;
+            if next == other {
+                return before;
+            }
+            before += 1;
+            assert!(before < all, "it comes last");
+            working.push(next);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_tenant_with_five_thousand_templates_delays_nobody_by_more_than_two_keys() {
+        let view = View::default();
+        let queues = Queues::new(&view);
+        let binding = |namespace: &str, number: usize| BindingKey {
+            namespace: namespace.to_owned(),
+            name: format!("web-{number}-deployment"),
+        };
+        let template = |namespace: &str, number: usize| TemplateKey {
+            namespace: namespace.to_owned(),
+            name: format!("web-{number}"),
+            kind: "Deployment".to_owned(),
+            api_version: "apps/v1".to_owned(),
+        };
+        let work = |namespace: &str, number: usize| {
+            let name = format!("{namespace}-{number}");
+            let id = format!("id-{name}");
+            let labels =
+                [(api::labels::RESOURCE_BINDING_PERMANENT_ID.to_owned(), id.clone())].into_iter().collect();
+            let metadata = ObjectMeta { labels, name: name.clone(), ..ObjectMeta::default() };
+            assert_eq!(binding_id(&metadata), id);
+            let key = WorkKey { cluster: "member1".to_owned(), name };
+            let bound = Binding { metadata: metadata.clone(), ..Binding::default() };
+            view.put_binding(binding(namespace, number), bound);
+            let news: WorkNews =
+                serde_json::from_value(serde_json::json!({ "metadata": metadata })).expect("a Work");
+            view.put_work(key.clone(), &news);
+            key
+        };
+        let flood = 0..5_000;
+        let counts = [
+            flood_before(
+                &queues.templates,
+                flood.clone().map(|n| template("a", n)).collect(),
+                template("b", 0),
+            )
+            .await,
+            flood_before(
+                &queues.placements,
+                flood.clone().map(|n| binding("a", n)).collect(),
+                binding("b", 0),
+            )
+            .await,
+            flood_before(&queues.works, flood.clone().map(|n| binding("a", n)).collect(), binding("b", 0))
+                .await,
+            flood_before(
+                &queues.execution.of("member1"),
+                flood.map(|n| work("a", n)).collect(),
+                work("b", 0),
+            )
+            .await,
+        ];
+        assert!(counts.iter().all(|before| *before <= 2), "{counts:?}");
     }
 }

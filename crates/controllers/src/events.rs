@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use api::{Binding, Object, Time};
 use decide::Template;
 use serde_json::{Value, json};
+use supervise::Recovered as _;
 
 use crate::ctx::Ctx;
 use crate::rest::{Collection, Error};
@@ -94,6 +95,13 @@ pub struct EventKey {
     name: String,
 }
 
+impl EventKey {
+    /// The namespace that the Event lies in.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+}
+
 /// One piece of news.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct News {
@@ -135,11 +143,11 @@ impl Default for Events {
 
 impl Events {
     fn pending(&self) -> MutexGuard<'_, BTreeMap<EventKey, (News, u64)>> {
-        self.pending.lock().expect("no one panics while holding it")
+        self.pending.lock().recovered()
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeSet<EventKey>> {
-        self.known.lock().expect("no one panics while holding it")
+        self.known.lock().recovered()
     }
 
     fn note(&self, key: &EventKey) {

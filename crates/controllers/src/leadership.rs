@@ -107,6 +107,10 @@ impl Candidate {
     pub async fn run(&self, stop: &CancellationToken) -> Ended {
         let ended = self.lead(stop).await;
         self.warrant.revoke();
+        if ended != Ended::Told {
+            let lease = format!("{}/{}", self.namespace, self.name);
+            tracing::error!(lease, why = %ended, "the lease is lost; nothing is written any more");
+        }
         ended
     }
 
@@ -127,6 +131,10 @@ impl Candidate {
             match &tried {
                 Ok(true) => {
                     let until = begun + self.terms.renew;
+                    if leads_until.is_none() {
+                        let lease = format!("{}/{}", self.namespace, self.name);
+                        tracing::info!(lease, identity = self.identity, "this replica leads");
+                    }
                     leads_until = Some(until);
                     self.warrant.extend(until);
                 }

@@ -10,6 +10,7 @@ use api::{ConditionStatus, Work};
 use decide::readiness::Thresholds;
 use decide::works::{Delivered, was_delivered};
 use serde_json::Value;
+use supervise::Recovered as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -104,7 +105,7 @@ impl Members {
     }
 
     fn put(&self, name: &str, reached: Reached) {
-        self.0.lost.write().expect("no one panics while holding it").remove(name);
+        self.0.lost.write().recovered().remove(name);
         let mut before = None;
         self.0.reach.change(|reach| before = reach.insert(name.to_owned(), reached));
         if let Some(before) = before {
@@ -129,7 +130,7 @@ impl Members {
     /// Notes why a member cannot be reached; true when that is new.
     pub fn lose(&self, name: &str, why: &str) -> bool {
         self.drop_client(name);
-        let mut lost = self.0.lost.write().expect("no one panics while holding it");
+        let mut lost = self.0.lost.write().recovered();
         lost.insert(name.to_owned(), why.to_owned()).is_none_or(|before| before != why)
     }
 
@@ -138,7 +139,7 @@ impl Members {
         if self.is_given(name) {
             return;
         }
-        self.0.lost.write().expect("no one panics while holding it").remove(name);
+        self.0.lost.write().recovered().remove(name);
         self.drop_client(name);
     }
 
@@ -157,7 +158,7 @@ impl Members {
 
     /// Why a member cannot be reached; none as long as nobody has tried to find the way.
     pub fn why_not(&self, name: &str) -> Option<String> {
-        self.0.lost.read().expect("no one panics while holding it").get(name).cloned()
+        self.0.lost.read().recovered().get(name).cloned()
     }
 
     /// The way to a member, as soon as there is one, and what tells that there is another.
@@ -173,13 +174,13 @@ impl Members {
 
     /// What is remembered of a member.
     pub fn member(&self, name: &str) -> Arc<Member> {
-        let mut known = self.0.known.lock().expect("no one panics while holding it");
+        let mut known = self.0.known.lock().recovered();
         known.entry(name.to_owned()).or_insert_with(|| Arc::new(Member::new(self.0.settings))).clone()
     }
 
     /// Forgets what is remembered of a member that has gone.
     pub fn forget(&self, name: &str) {
-        self.0.known.lock().expect("no one panics while holding it").remove(name);
+        self.0.known.lock().recovered().remove(name);
     }
 }
 
@@ -218,7 +219,7 @@ impl Member {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().expect("no one panics while holding it")
+        self.memory.lock().recovered()
     }
 
     /// How long the member is to be left alone; none if it may be asked now.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use supervise::Recovered as _;
 use tokio::time::Instant;
 
 use crate::ctx::Ctx;
@@ -35,7 +36,7 @@ enum Series {
 
 impl Metrics {
     fn series(&self) -> MutexGuard<'_, BTreeMap<(&'static str, String), Series>> {
-        self.series.lock().expect("no one panics while holding it")
+        self.series.lock().recovered()
     }
 
     /// Counts one more.

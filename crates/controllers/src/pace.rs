@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use decide::BindingKey;
+use supervise::Recovered as _;
 use tokio::time::Instant;
 
 /// Karmada's `--resource-eviction-rate` of one half per second.
@@ -39,7 +40,7 @@ impl Pace {
     }
 
     fn diary(&self) -> MutexGuard<'_, Diary> {
-        self.diary.lock().expect("no one panics while holding it")
+        self.diary.lock().recovered()
     }
 
     /// How long a binding has to wait for its turn; it keeps its appointment however often it asks.

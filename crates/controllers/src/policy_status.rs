@@ -11,6 +11,7 @@ use decide::claim::claim_on;
 use decide::conditions::set;
 use decide::policy_status::{self, standing};
 use decide::{PolicyKey, Template, TemplateKey, World};
+use supervise::Recovered as _;
 
 use crate::ctx::Ctx;
 use crate::rest::{Collection, Error};
@@ -79,7 +80,7 @@ pub fn look_later(ctx: &Ctx, key: PolicyKey) {
 pub fn touched(ctx: &Ctx, key: &TemplateKey) {
     let world = ctx.view.world();
     let share = world.templates.get(key).map(|template| share(template, &world)).unwrap_or_default();
-    let mut sums = ctx.tally.0.lock().expect("no one panics while holding it");
+    let mut sums = ctx.tally.0.lock().recovered();
     let before = sums.shares.get(key).cloned().unwrap_or_default();
     if before == share {
         return;
@@ -114,7 +115,7 @@ fn share(template: &Template, world: &World) -> Share {
 pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Next, Error> {
     let Some(policy) = ctx.view.world().policies.get(key).cloned() else { return Ok(Next::Wait) };
     let templates = {
-        let sums = ctx.tally.0.lock().expect("no one panics while holding it");
+        let sums = ctx.tally.0.lock().recovered();
         let counts = sums.counts.get(key).copied().unwrap_or_default();
         TemplateCounts { preempted_by: sums.lost.get(&policy.uid).copied().unwrap_or(0), ..counts }
     };

@@ -33,7 +33,13 @@ impl<'a> Reach<'a> {
             .unwrap_or_else(|_| Err(Error::TimedOut { action: format!("ask {}", self.cluster) }));
         let outage = answer.as_ref().is_err_and(Error::is_outage);
         if self.member.answered(!outage) {
-            tracing::info!(cluster = self.cluster, left_alone = outage, "the member's answers have changed");
+            match outage {
+                true => tracing::warn!(
+                    cluster = self.cluster,
+                    "a member does not answer and is left alone for a while"
+                ),
+                false => tracing::info!(cluster = self.cluster, "a member answers again"),
+            }
             self.ctx.queues.cluster_status.add(self.cluster.to_owned(), Priority::User);
         }
         answer

@@ -7,15 +7,18 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
+use supervise::{Panic, catch, keep_running};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 mod queue;
 mod reflect;
+mod supervisor;
 mod watched;
 
 pub use queue::{Priority, Queue, QueueStats};
 pub use reflect::{Outline, Reflected, Seen, reflect};
+pub use supervisor::Supervisor;
 pub use watched::Watched;
 
 /// Failures that come again after less than this have not lasted yet.
@@ -36,13 +39,14 @@ pub enum Next {
 pub trait Key: Clone + Eq + Ord + Hash + Debug + Send + Sync + 'static {}
 impl<Any: Clone + Eq + Ord + Hash + Debug + Send + Sync + 'static> Key for Any {}
 
-/// Runs `reconcile` for every key of the queue with so many workers, until `stop`. A failed key comes back
-/// with growing delay; a key is never in the hands of two workers.
+/// Runs `reconcile` for every key of the queue with so many workers, until `stop`. A key that failed or panicked comes
+/// back with growing delay, and a panic is told to `panicked`; a key is never in the hands of two workers.
 pub fn run<K, Reconcile, Running, Error>(
     name: &'static str,
     queue: &Queue<K>,
     workers: usize,
     stop: &CancellationToken,
+    panicked: impl Fn(&K, &Panic) + Send + Sync + 'static,
     reconcile: Reconcile,
 ) -> Vec<JoinHandle<()>>
 where
@@ -51,16 +55,26 @@ where
     Running: Future<Output = Result<Next, Error>> + Send + 'static,
     Error: std::error::Error + Send + 'static,
 {
-    let reconcile = Arc::new(reconcile);
-    let worker = |_| tokio::spawn(work(name, queue.clone(), stop.clone(), reconcile.clone()));
+    let (panicked, reconcile) = (Arc::new(panicked), Arc::new(reconcile));
+    let worker = |_| {
+        let (queue, stop) = (queue.clone(), stop.clone());
+        let (panicked, reconcile) = (panicked.clone(), reconcile.clone());
+        tokio::spawn(async move {
+            let restarted = |panic: &Panic, delay: Duration| {
+                tracing::error!(controller = name, %panic, ?delay, "a worker panicked; it is started again");
+            };
+            keep_running(name, &stop, restarted, || work(name, &queue, &stop, &*panicked, &*reconcile)).await;
+        })
+    };
     (0..workers).map(worker).collect()
 }
 
 async fn work<K, Reconcile, Running, Error>(
     name: &'static str,
-    queue: Queue<K>,
-    stop: CancellationToken,
-    reconcile: Arc<Reconcile>,
+    queue: &Queue<K>,
+    stop: &CancellationToken,
+    panicked: &impl Fn(&K, &Panic),
+    reconcile: &Reconcile,
 ) where
     K: Key,
     Reconcile: Fn(K) -> Running,
@@ -73,17 +87,17 @@ async fn work<K, Reconcile, Running, Error>(
             () = stop.cancelled() => return,
             key = queue.next() => key,
         };
-        match reconcile(key.clone()).await {
-            Ok(Next::Wait) => queue.succeeded(&key),
-            Ok(Next::After(delay)) => {
+        match catch(async { reconcile(key.clone()).await }).await {
+            Ok(Ok(Next::Wait)) => queue.succeeded(&key),
+            Ok(Ok(Next::After(delay))) => {
                 queue.succeeded(&key);
                 queue.add_after(key, delay);
             }
-            Ok(Next::Gathered) => {
+            Ok(Ok(Next::Gathered)) => {
                 queue.succeeded(&key);
                 queue.add_gathered(key);
             }
-            Err(error) => {
+            Ok(Err(error)) => {
                 let delay = queue.failed(&key);
                 // A view that lags behind our own writes is ordinary and gone at the next look.
                 match delay < WORTH_A_WARNING {
@@ -94,6 +108,11 @@ async fn work<K, Reconcile, Running, Error>(
                         tracing::warn!(controller = name, ?key, %error, ?delay, "reconcile keeps failing")
                     }
                 }
+            }
+            Err(panic) => {
+                // Given back first: whatever telling it does, the key is not lost.
+                queue.failed(&key);
+                panicked(&key, &panic);
             }
         }
     }
@@ -116,15 +135,22 @@ mod tests {
         let stop = CancellationToken::new();
         let tries = Arc::new(AtomicU32::new(0));
         let counted = tries.clone();
-        let workers = run("test", &queue, 2, &stop, move |_: u8| {
-            let tries = counted.clone();
-            async move {
-                match tries.fetch_add(1, Ordering::Relaxed) {
-                    0..4 => Err(NotYet),
-                    _ => Ok(Next::Wait),
+        let workers = run(
+            "test",
+            &queue,
+            2,
+            &stop,
+            |_: &u8, _: &Panic| {},
+            move |_: u8| {
+                let tries = counted.clone();
+                async move {
+                    match tries.fetch_add(1, Ordering::Relaxed) {
+                        0..4 => Err(NotYet),
+                        _ => Ok(Next::Wait),
+                    }
                 }
-            }
-        });
+            },
+        );
         queue.add(7, Priority::User);
         queue.idle().await;
         assert_eq!(tries.load(Ordering::Relaxed), 5);
@@ -139,12 +165,19 @@ mod tests {
         let queue = Queue::new();
         let stop = CancellationToken::new();
         let begun = tokio::time::Instant::now();
-        let workers = run("test", &queue, 2, &stop, move |key: u8| async move {
-            match key == 7 && begun.elapsed() < Duration::from_mins(3) {
-                true => Err(NotYet),
-                false => Ok(Next::Wait),
-            }
-        });
+        let workers = run(
+            "test",
+            &queue,
+            2,
+            &stop,
+            |_: &u8, _: &Panic| {},
+            move |key: u8| async move {
+                match key == 7 && begun.elapsed() < Duration::from_mins(3) {
+                    true => Err(NotYet),
+                    false => Ok(Next::Wait),
+                }
+            },
+        );
         queue.add(7, Priority::User);
         queue.add(8, Priority::User);
         for (seconds, failing) in [(3, 0), (30, 1), (170, 1)] {
@@ -160,6 +193,33 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_key_that_panics_comes_back_later_and_later_and_stops_no_worker() {
+        let queue = Queue::new();
+        let stop = CancellationToken::new();
+        let begun = tokio::time::Instant::now();
+        let (tries, panics) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        let (tried, counted) = (tries.clone(), panics.clone());
+        let panicked = move |key: &u8, _: &Panic| {
+            assert_eq!(*key, 7);
+            counted.fetch_add(1, Ordering::Relaxed);
+        };
+        let workers = run("test", &queue, 2, &stop, panicked, move |key: u8| {
+            let number = if key == 7 { tried.fetch_add(1, Ordering::Relaxed) } else { u32::MAX };
+            assert!(number > 1, "where the future is made");
+            async move {
+                assert!(number > 4, "while it runs");
+                Ok::<_, NotYet>(Next::Wait)
+            }
+        });
+        (0..20).for_each(|key| queue.add(key, Priority::User));
+        tokio::time::timeout(Duration::from_secs(60), queue.idle()).await.expect("every key is done");
+        assert_eq!((tries.load(Ordering::Relaxed), panics.load(Ordering::Relaxed)), (6, 5));
+        // 5, 10, 20, 40 and 80 milliseconds.
+        assert!(begun.elapsed() >= Duration::from_millis(155), "{:?}", begun.elapsed());
+        assert!(workers.iter().all(|worker| !worker.is_finished()));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn users_go_before_resyncs_and_a_key_runs_once_at_a_time() {
         let queue = Queue::new();
         for key in 0..5 {
@@ -170,10 +230,17 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let stop = CancellationToken::new();
         let sink = seen.clone();
-        run("test", &queue, 1, &stop, move |key: u8| {
-            sink.lock().unwrap().push(key);
-            async { Ok::<_, NotYet>(Next::Wait) }
-        });
+        run(
+            "test",
+            &queue,
+            1,
+            &stop,
+            |_: &u8, _: &Panic| {},
+            move |key: u8| {
+                sink.lock().unwrap().push(key);
+                async { Ok::<_, NotYet>(Next::Wait) }
+            },
+        );
         queue.idle().await;
         assert_eq!(*seen.lock().unwrap(), [9, 3, 0, 1, 2, 4]);
     }

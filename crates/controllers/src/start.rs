@@ -10,6 +10,7 @@ use std::time::Duration;
 use api::{Binding, ObjectMeta, kinds, names};
 use decide::{PolicyKey, TemplateKey};
 use serde_json::Value;
+use supervise::{Panic, Recovered as _, catch, keep_running};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -17,23 +18,18 @@ use tokio_util::sync::CancellationToken;
 use crate::ctx::Ctx;
 use crate::discovery::TemplateKind;
 use crate::rest::Collection;
-use crate::runtime::{Priority, Reflected, Seen, Watched, reflect, run};
+use crate::runtime::{Priority, Reflected, Seen, Watched, reflect};
 use crate::view::{WorkKey, WorkNews, binding_id, binding_key, binding_of_work, kinds_of};
-use crate::{
-    binding, binding_status, clients, cluster, cluster_status, credentials, dependencies, detector,
-    namespaces, policies, policy_status, scheduler,
-};
+use crate::{dependencies, namespaces, policy_status, scheduler};
 
 mod kinds_of_templates;
 mod members;
 mod policy_side;
+mod regarding;
+mod workers;
 
 use kinds_of_templates::Followed;
 
-/// Workers per controller.
-const WORKERS: usize = 8;
-/// Workers that renew credentials: members that do not answer must not delay the others for long.
-const CREDENTIAL_WORKERS: usize = 4;
 /// How long tasks may take to end.
 const SHUT_DOWN_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -47,7 +43,7 @@ impl Controllers {
     /// Stops every task and waits for it.
     pub async fn shut_down(self) {
         self.stop.cancel();
-        let tasks = std::mem::take(&mut *self.tasks.lock().expect("no one panics while holding it"));
+        let tasks = std::mem::take(&mut *self.tasks.lock().recovered());
         let patience = tokio::time::Instant::now() + SHUT_DOWN_PATIENCE;
         for mut task in tasks {
             // A task that panicked has said so already. One that hangs on a member is given up, as a crash would.
@@ -69,6 +65,8 @@ struct Starter {
     cold: Arc<Watched<usize>>,
     /// Kinds that are followed, and what stops that.
     known: Arc<Mutex<BTreeMap<TemplateKind, Followed>>>,
+    /// Whether the kinds have been found once.
+    discovered: Arc<AtomicBool>,
     /// Told when a definition changed.
     definitions: Arc<Notify>,
     /// What runs per member.
@@ -86,21 +84,49 @@ pub fn start(ctx: Ctx) -> Controllers {
         // Discovery itself counts as one.
         cold: Arc::new(Watched::new(1)),
         known: Arc::default(),
+        discovered: Arc::default(),
         definitions: Arc::default(),
         members: Arc::default(),
     };
     starter.watch_control_plane();
     starter.watch_policy_side();
-    starter.spawn(starter.clone().discover());
-    starter.spawn(starter.clone().work_when_warm());
+    let discovering = starter.clone();
+    starter.keep("discovery", stop.clone(), move || discovering.clone().discover());
+    starter.spawn("start", starter.clone().work_when_warm());
     Controllers { stop, tasks }
 }
 
 impl Starter {
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = self.tasks.lock().expect("no one panics while holding it");
+    /// Runs a task that cannot be started again: if it panics, this process cannot go on.
+    fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+        let supervisor = self.ctx.supervisor.clone();
+        self.take_task(tokio::spawn(async move {
+            if let Err(panic) = catch(task).await {
+                supervisor.fail(name, &panic);
+            }
+        }));
+    }
+
+    /// Runs a task until `stop`; one that panics or ends is started again.
+    fn keep<Running>(
+        &self,
+        name: &'static str,
+        stop: CancellationToken,
+        make: impl Fn() -> Running + Send + 'static,
+    ) where
+        Running: Future<Output = ()> + Send,
+    {
+        let supervisor = self.ctx.supervisor.clone();
+        self.take_task(tokio::spawn(async move {
+            let panicked = |panic: &Panic, delay: Duration| supervisor.task_panicked(name, &delay, panic);
+            keep_running(name, &stop, panicked, make).await;
+        }));
+    }
+
+    fn take_task(&self, task: JoinHandle<()>) {
+        let mut tasks = self.tasks.lock().recovered();
         tasks.retain(|task| !task.is_finished());
-        tasks.push(tokio::spawn(task));
+        tasks.push(task);
     }
 
     /// Follows a collection of the control plane.
@@ -132,15 +158,15 @@ impl Starter {
             }
         };
         let fill = (kind.0.to_owned(), kind.1.to_owned());
-        let rest = self.ctx.control.clone();
-        self.spawn(async move {
+        let (rest, supervisor) = (self.ctx.control.clone(), self.ctx.supervisor.clone());
+        self.spawn("watch", async move {
             let tell = |seen: Seen<T>| match seen {
                 Seen::Complete => warmed(&complete),
                 // One kind that nobody can list, because its conversion fails for instance, must not stop the others.
                 Seen::Refused if !indispensable => warmed(&complete),
                 seen => sink(seen),
             };
-            reflect(rest, collection, fill, "", stop, tell).await;
+            reflect(rest, collection, fill, "", stop, &supervisor, tell).await;
             warmed(&complete);
             ended.cancel();
         });
@@ -356,30 +382,8 @@ impl Starter {
             return;
         }
         policy_status::count_all(ctx);
-        let stop = &self.stop;
-        let queues = &ctx.queues;
-        let mut workers = Vec::new();
-        macro_rules! controller {
-            ($module:ident, $queue:expr, $workers:expr) => {{
-                let ctx = ctx.clone();
-                workers.extend(run(stringify!($module), &$queue, $workers, stop, move |key| {
-                    let ctx = ctx.clone();
-                    async move { $module::reconcile(&ctx, &key).await }
-                }));
-            }};
-        }
-        controller!(detector, queues.templates, WORKERS);
-        controller!(scheduler, queues.placements, WORKERS);
-        controller!(binding, queues.works, WORKERS);
-        controller!(binding_status, queues.statuses, WORKERS);
-        controller!(clients, queues.clients, 1);
-        controller!(credentials, queues.credentials, CREDENTIAL_WORKERS);
-        controller!(cluster, queues.clusters, 1);
-        controller!(cluster_status, queues.cluster_status, WORKERS);
-        controller!(policies, queues.policies, 1);
-        workers.extend(self.policy_side_workers());
-        controller!(namespaces, queues.namespaces, 1);
-        self.tasks.lock().expect("no one panics while holding it").extend(workers);
+        let workers = self.start_workers();
+        self.tasks.lock().recovered().extend(workers);
     }
 }
 

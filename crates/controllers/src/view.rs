@@ -11,6 +11,7 @@ use decide::binding::{Trespass, trespass};
 use decide::world::Change;
 use decide::{BindingKey, Gates, Template, TemplateKey, World, dependencies};
 use serde_json::Value;
+use supervise::{Injector, Recovered as _};
 
 mod needs;
 mod news;
@@ -68,6 +69,8 @@ struct Inner {
     settled: Settled,
     /// Whether everything has been told once.
     complete: AtomicBool,
+    /// Lets a test panic while the world is being changed.
+    injector: Injector,
 }
 
 #[derive(Default)]
@@ -100,27 +103,35 @@ pub type Wanted = (i64, bool, Mark);
 impl View {
     /// An empty view with these switches.
     pub fn new(gates: Gates) -> Self {
-        let view = Self::default();
+        Self::with_faults(gates, Injector::default())
+    }
+
+    /// The same, where a test lets things fail.
+    pub(crate) fn with_faults(gates: Gates, injector: Injector) -> Self {
+        let view = Self { inner: Arc::new(Inner { injector, ..Inner::default() }) };
         view.write().gates = gates;
         view
     }
 
     /// The world as it is known now.
     pub fn world(&self) -> RwLockReadGuard<'_, World> {
-        self.inner.world.read().expect("no one panics while holding it")
+        self.inner.world.read().recovered()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, World> {
-        self.inner.world.write().expect("no one panics while holding it")
+        self.inner.world.write().recovered()
     }
 
     /// Takes in an object that decisions depend on; says which templates must be looked at.
     pub fn put(&self, object: Value) -> BTreeSet<TemplateKey> {
-        let touched = self.write().take(object).unwrap_or_else(|error| {
+        let mut world = self.write();
+        self.inner.injector.at("view", &object);
+        let touched = world.take(object).unwrap_or_else(|error| {
             // An object that nobody can read was written by somebody else; it decides nothing.
             tracing::warn!(%error, "an object is left out of account");
             BTreeSet::new()
         });
+        drop(world);
         touched.into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
@@ -170,7 +181,7 @@ impl View {
     }
 
     fn gone_clusters(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.inner.gone_clusters.lock().expect("no one panics while holding it")
+        self.inner.gone_clusters.lock().recovered()
     }
 
     /// Takes those that are gone out of the world, unless a binding has yet to leave them.
@@ -196,7 +207,7 @@ impl View {
         // Nobody decides by who owns a binding's fields, and they are most of it; a write without them keeps them.
         binding.metadata.managed_fields = Vec::new();
         let needs = dependencies::noted(&binding);
-        self.inner.needs.write().expect("no one panics while holding it").put(&key, needs);
+        self.inner.needs.write().recovered().put(&key, needs);
         let id = binding_id(&binding.metadata).to_owned();
         let mut world = self.write();
         let before = Arc::make_mut(&mut world.bindings).insert(Arc::new(key.clone()), Arc::new(binding));
@@ -217,7 +228,7 @@ impl View {
     /// Forgets a binding.
     pub fn remove_binding(&self, key: &BindingKey) -> Option<Arc<Binding>> {
         self.inner.settled.forget(key);
-        self.inner.needs.write().expect("no one panics while holding it").put(key, Vec::new());
+        self.inner.needs.write().recovered().put(key, Vec::new());
         let mut world = self.write();
         let binding = Arc::make_mut(&mut world.bindings).remove(key)?;
         self.leave_clusters(&mut world);
@@ -232,23 +243,23 @@ impl View {
 
     /// The bindings that say they need a template.
     pub fn who_needs(&self, template: &Template) -> BTreeSet<BindingKey> {
-        self.inner.needs.read().expect("no one panics while holding it").who(template)
+        self.inner.needs.read().recovered().who(template)
     }
 
     /// Takes in a ClusterTaintPolicy.
     pub fn put_taint_policy(&self, policy: ClusterTaintPolicy) {
-        let mut policies = self.inner.taint_policies.write().expect("no one panics while holding it");
+        let mut policies = self.inner.taint_policies.write().recovered();
         policies.insert(policy.metadata.name.clone(), policy);
     }
 
     /// Forgets a ClusterTaintPolicy.
     pub fn remove_taint_policy(&self, name: &str) {
-        self.inner.taint_policies.write().expect("no one panics while holding it").remove(name);
+        self.inner.taint_policies.write().recovered().remove(name);
     }
 
     /// Every ClusterTaintPolicy.
     pub fn taint_policies(&self) -> Vec<ClusterTaintPolicy> {
-        let policies = self.inner.taint_policies.read().expect("no one panics while holding it");
+        let policies = self.inner.taint_policies.read().recovered();
         policies.values().cloned().collect()
     }
 
@@ -277,11 +288,11 @@ impl View {
     }
 
     fn works(&self) -> RwLockReadGuard<'_, WorkIndex> {
-        self.inner.works.read().expect("no one panics while holding it")
+        self.inner.works.read().recovered()
     }
 
     fn works_mut(&self) -> RwLockWriteGuard<'_, WorkIndex> {
-        self.inner.works.write().expect("no one panics while holding it")
+        self.inner.works.write().recovered()
     }
 
     /// Takes in a Work; true when it is new or wants something else than before.
@@ -398,14 +409,14 @@ impl View {
     /// Learns what a kind is called in paths.
     pub fn learn(&self, api_version: &str, kind: &str, served: Served) {
         let place = (api_version.to_owned(), kind.to_owned());
-        self.inner.gone.write().expect("no one panics while holding it").remove(&place);
-        let mut known = self.inner.served.write().expect("no one panics while holding it");
+        self.inner.gone.write().recovered().remove(&place);
+        let mut known = self.inner.served.write().recovered();
         known.insert((api_version.to_owned(), kind.to_owned()), served);
     }
 
     /// Forgets a kind that is served no more, with all that is left of it; says what must be looked at.
     pub fn forget(&self, api_version: &str, kind: &str) -> BTreeSet<TemplateKey> {
-        let mut known = self.inner.served.write().expect("no one panics while holding it");
+        let mut known = self.inner.served.write().recovered();
         known.remove(&(api_version.to_owned(), kind.to_owned()));
         drop(known);
         let mut world = self.write();
@@ -419,26 +430,26 @@ impl View {
     /// Notes that a kind is served no more, by the word of the server.
     pub fn note_gone(&self, api_version: &str, kind: &str) {
         let place = (api_version.to_owned(), kind.to_owned());
-        self.inner.gone.write().expect("no one panics while holding it").insert(place);
+        self.inner.gone.write().recovered().insert(place);
     }
 
     /// Whether a kind is known to be served no more; one that is merely not known is not.
     pub fn is_gone(&self, api_version: &str, kind: &str) -> bool {
-        let gone = self.inner.gone.read().expect("no one panics while holding it");
+        let gone = self.inner.gone.read().recovered();
         gone.contains(&(api_version.to_owned(), kind.to_owned()))
     }
 
     /// The templates of bindings whose kind is not known to be served.
     pub fn bound_to_unserved(&self) -> BTreeSet<TemplateKey> {
         let world = self.world();
-        let served = self.inner.served.read().expect("no one panics while holding it");
+        let served = self.inner.served.read().recovered();
         let known = |key: &TemplateKey| served.contains_key(&(key.api_version.clone(), key.kind.clone()));
         world.bindings.values().map(|binding| TemplateKey::of(binding)).filter(|key| !known(key)).collect()
     }
 
     /// What a kind is called in paths.
     pub fn served(&self, api_version: &str, kind: &str) -> Option<Served> {
-        let known = self.inner.served.read().expect("no one panics while holding it");
+        let known = self.inner.served.read().recovered();
         known.get(&(api_version.to_owned(), kind.to_owned())).cloned()
     }
 }

@@ -31,7 +31,8 @@ pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, st
     let fill = (watched.api_version.clone(), watched.kind.clone());
     // Who is not in the first list may have gone between the last look at it and that list.
     let mut listed = Some(BTreeSet::new());
-    reflect::<Outline>(member, collection, fill, MANAGED, stop, move |seen| {
+    let supervisor = ctx.supervisor.clone();
+    reflect::<Outline>(member, collection, fill, MANAGED, stop, &supervisor, move |seen| {
         let by_name = |namespace: &str, name: &str| WorkKey {
             cluster: watched.cluster.clone(),
             name: names::work_name(&watched.kind, name, namespace),

@@ -104,7 +104,7 @@ impl Member {
         let passage = Passage::new(server.trusting(Identity::untracked(IDENTITY)));
         let client = Client::new(passage, names);
         register_all(&client, &nodes).await?;
-        let worker = Worker::new(client, kinds.into_iter(), stages, now);
+        let worker = move || Worker::new(client.clone(), kinds.iter().copied(), stages.clone(), now.clone());
         let revisions = store.clone();
         let courtesy = Some(Courtesy::new(move || revisions.revision(), Instant::now()));
         let (asks, asked) = mpsc::channel(ASKS_MAX);

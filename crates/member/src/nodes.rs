@@ -41,7 +41,7 @@ impl Nodes {
         let kinds: Vec<Kind> = names.keys().copied().collect();
         let client = Client::new(passage, names);
         register_all(&client, nodes).await?;
-        let worker = Worker::new(client, kinds.into_iter(), stages, now);
+        let worker = move || Worker::new(client.clone(), kinds.iter().copied(), stages.clone(), now.clone());
         let (asks, asked) = mpsc::channel(ASKS_MAX);
         let stop = CancellationToken::new();
         let task = runtime::start(name, worker, None, asked, stop.clone());

@@ -2,7 +2,9 @@
 
 use std::future::poll_fn;
 use std::task::Poll;
+use std::time::Duration;
 
+use supervise::{Backoff, catch};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -15,30 +17,52 @@ use crate::worker::Worker;
 /// How many may wait at once for a member to have nothing left to do.
 pub const ASKS_MAX: usize = 64;
 
+/// The first pause before a member that panicked begins anew; it doubles.
+const RESTART_DELAY_MIN: Duration = Duration::from_millis(100);
+/// The longest pause.
+const RESTART_DELAY_MAX: Duration = Duration::from_secs(30);
+
 /// Somebody who wants to know when nothing is left to do.
 pub type Ask = oneshot::Sender<()>;
 
-/// Starts the task that works on a member's objects, with courtesy to others where their writes can be told.
+/// What a member keeps when its worker has to begin anew.
+struct Kept {
+    courtesy: Option<Courtesy>,
+    asks: mpsc::Receiver<Ask>,
+    /// Those who asked and have no answer yet.
+    asking: Vec<Ask>,
+}
+
+/// Starts the task that works on a member's objects, with courtesy to others where their writes can be told. Should it
+/// panic, a new worker reads everything again and goes on.
 pub fn start(
     name: &str,
-    worker: Worker,
+    make_worker: impl Fn() -> Worker + Send + 'static,
     courtesy: Option<Courtesy>,
     asks: mpsc::Receiver<Ask>,
     stop: CancellationToken,
 ) -> JoinHandle<()> {
     let span = tracing::info_span!("member", name);
+    let task = async move {
+        let mut kept = Kept { courtesy, asks, asking: Vec::new() };
+        let mut backoff = Backoff::new(RESTART_DELAY_MIN, RESTART_DELAY_MAX);
+        while let Err(panic) = catch(run(make_worker(), &mut kept, &stop)).await {
+            let delay = backoff.failed();
+            tracing::error!(%panic, ?delay, "the member panicked and begins anew");
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(delay) => {}
+            }
+        }
+    };
     // The task judges by pending feeds that it has seen everything; a budget that makes them pend for
     // fairness would mislead it. It yields by itself.
-    tokio::spawn(tokio::task::unconstrained(run(worker, courtesy, asks, stop).instrument(span)))
+    tokio::spawn(tokio::task::unconstrained(task.instrument(span)))
 }
 
-async fn run(
-    mut worker: Worker,
-    mut courtesy: Option<Courtesy>,
-    mut asks: mpsc::Receiver<Ask>,
-    stop: CancellationToken,
-) {
-    let mut asking: Vec<Ask> = Vec::new();
+async fn run(mut worker: Worker, kept: &mut Kept, stop: &CancellationToken) {
+    let Kept { courtesy, asks, asking } = kept;
     while !stop.is_cancelled() {
         // The task is free of tokio's budget, so it has to let others in by itself, however much news there is.
         tokio::task::yield_now().await;
@@ -89,3 +113,6 @@ async fn run(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

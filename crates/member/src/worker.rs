@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use serde_json::Value;
+use supervise::{Injector, catch};
 use tokio::time::Instant;
 
 use crate::client::{Client, Refusal, Written};
@@ -38,13 +39,23 @@ pub struct Worker {
     world: World,
     waiting: Waiting,
     writes: u64,
+    /// Lets a test panic.
+    injector: Injector,
 }
 
 impl Worker {
     /// A worker that follows these kinds.
     pub fn new(client: Client, kinds: impl Iterator<Item = Kind>, stages: Stages, now: Clock) -> Worker {
         let feeds = kinds.map(|kind| Feed::new(kind, client.clone())).collect();
-        Worker { client, stages, now, feeds, world: World::default(), waiting: Waiting::default(), writes: 0 }
+        let (world, waiting) = (World::default(), Waiting::default());
+        Worker { client, stages, now, feeds, world, waiting, writes: 0, injector: Injector::default() }
+    }
+
+    /// The same where a test lets things fail.
+    #[cfg(test)]
+    pub fn with_faults(mut self, injector: Injector) -> Worker {
+        self.injector = injector;
+        self
     }
 
     /// Takes note of what happened. Zero says that everything written so far has been taken.
@@ -102,18 +113,23 @@ impl Worker {
 
     /// Looks at some objects and writes what comes of it.
     pub async fn work(&mut self) {
+        self.injector.at("work", &self.writes);
         let now = (self.now)();
         let stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let mut writes = Vec::new();
         for key in self.world.take_dirty(ROUND_MAX) {
-            match self.plan(&key, now, &stamp).await {
-                Ok(plan) => {
+            match catch(self.plan(&key, now, &stamp)).await {
+                Ok(Ok(plan)) => {
                     if let Some(after) = plan.again {
                         self.waiting.deadline(&key, after);
                     }
                     writes.extend(plan.writes.into_iter().map(|write| (key.clone(), write)));
                 }
-                Err(refusal) => self.try_again(&key, &refusal),
+                Ok(Err(refusal)) => self.try_again(&key, &refusal),
+                Err(panic) => {
+                    tracing::error!(?key, %panic, "the member panicked over an object and tries it again");
+                    self.waiting.retry(&key);
+                }
             }
         }
         let client = &self.client;
@@ -131,6 +147,7 @@ impl Worker {
     }
 
     async fn plan(&mut self, key: &Key, now: Timestamp, stamp: &str) -> Result<Plan, Refusal> {
+        self.injector.at("plan", key);
         let glance = match key.kind {
             // The owner of something that changed, which somebody else looks after.
             kind if !self.client.knows(kind) => Some(Plan::nothing()),

@@ -13,6 +13,7 @@ use decide::world::{Answers, Change};
 use decide::{PolicyKey, World, unknown_clusters};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use supervise::Recovered as _;
 
 /// How many templates one change of this policy may move at most.
 const MAX_MOVED: &str = "longshore.io/max-moved";
@@ -46,12 +47,12 @@ impl Outlook {
 
     /// From now on it sees what these controllers see.
     pub fn see(&self, view: View) {
-        *self.view.lock().expect("no one panics while holding it") = Some(view);
+        *self.view.lock().recovered() = Some(view);
     }
 
     /// The world now; none before everything in it is known.
     fn world(&self, now: Timestamp) -> Option<World> {
-        let view = self.view.lock().expect("no one panics while holding it").clone()?;
+        let view = self.view.lock().recovered().clone()?;
         view.is_complete().then(|| World { now, ..view.world().clone() })
     }
 

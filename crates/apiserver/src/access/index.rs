@@ -6,6 +6,7 @@ use std::sync::{Arc, RwLock};
 
 use serde_json::Value;
 use store::{Range, Store};
+use supervise::Recovered as _;
 
 use super::{Action, Rule};
 use crate::auth::{Identity, account_user};
@@ -71,18 +72,18 @@ impl Rbac {
 
     /// Looks again at an object that changed.
     pub fn follow(&self, store: &Store, table: &str, key: &str) {
-        let mut state = self.state.write().expect("no one panics while holding it");
+        let mut state = self.state.write().recovered();
         let object = store.get(table, key).map(|entry| stored::parse(&entry.value));
         state.put(table, key, object.as_ref());
     }
 
     pub(super) fn put(&self, table: &str, key: &str, object: Option<&Value>) {
-        self.state.write().expect("no one panics while holding it").put(table, key, object);
+        self.state.write().recovered().put(table, key, object);
     }
 
     /// Why an action is allowed; none if no rule allows it.
     pub fn allows(&self, identity: &Identity, action: &Action<'_>) -> Option<String> {
-        let state = self.state.read().expect("no one panics while holding it");
+        let state = self.state.read().recovered();
         state.grants(identity, action.namespace()).find_map(|(namespace, name, grant)| {
             let rules = state.rules(grant, namespace)?;
             rules.iter().any(|rule| rule.allows(action)).then(|| grant.reason(namespace, name))
@@ -91,7 +92,7 @@ impl Rbac {
 
     /// Every rule that is bound to somebody in a namespace.
     pub fn rules_for(&self, identity: &Identity, namespace: &str) -> Vec<Rule> {
-        let state = self.state.read().expect("no one panics while holding it");
+        let state = self.state.read().recovered();
         let rules = state.grants(identity, namespace);
         let rules = rules.filter_map(|(place, _, grant)| state.rules(grant, place));
         rules.flat_map(|rules| rules.iter().cloned()).collect()
@@ -99,7 +100,7 @@ impl Rbac {
 
     /// The rules of a role; none if it is not there.
     pub fn rules_of(&self, is_cluster_role: bool, namespace: &str, role: &str) -> Option<Arc<[Rule]>> {
-        let state = self.state.read().expect("no one panics while holding it");
+        let state = self.state.read().recovered();
         let grant = Grant { is_cluster_role, role: role.into(), subject: String::new() };
         state.rules(&grant, namespace).cloned()
     }

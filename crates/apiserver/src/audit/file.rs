@@ -6,6 +6,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use supervise::Recovered as _;
+
 /// When a file is full, and how many full ones are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotation {
@@ -45,7 +47,7 @@ impl AuditFile {
 
     /// Appends a line. A failure is logged and fails no request, as in Kubernetes.
     pub(super) fn write(&self, line: &str) {
-        let mut open = self.open.lock().expect("no one panics while holding it");
+        let mut open = self.open.lock().recovered();
         let result = self.make_room(&mut open, line.len() as u64 + 1).and_then(|()| {
             let mut bytes = Vec::with_capacity(line.len() + 1);
             bytes.extend_from_slice(line.as_bytes());

@@ -13,6 +13,7 @@ use ring::signature::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use supervise::Recovered as _;
 
 /// How many verified tokens are remembered, so that a signature is checked once and not with every request.
 const REMEMBERED_MAX: usize = 4_096;
@@ -122,12 +123,12 @@ impl TokenKeys {
     /// What a token claims, if this server signed it.
     pub(crate) fn verify(&self, token: &str) -> Result<Claims, String> {
         let name = digest(&SHA256, token.as_bytes()).as_ref().to_vec();
-        let known = self.remembered.lock().expect("no one panics while holding it").get(&name).cloned();
+        let known = self.remembered.lock().recovered().get(&name).cloned();
         if let Some(claims) = known {
             return Ok(claims);
         }
         let claims = self.verify_signature(token)?;
-        let mut remembered = self.remembered.lock().expect("no one panics while holding it");
+        let mut remembered = self.remembered.lock().recovered();
         if remembered.len() >= REMEMBERED_MAX {
             remembered.clear();
         }

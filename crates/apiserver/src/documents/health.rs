@@ -1,5 +1,5 @@
 //! `/healthz`, `/livez` and `/readyz`, in the words and with the options of kube-apiserver. Who gets an answer
-//! at all is alive; ready is who can also write.
+//! at all is alive unless a task has ended that cannot be started again; ready is who can also write.
 
 use http::Response;
 
@@ -8,45 +8,71 @@ use crate::error::ApiError;
 use crate::request::Query;
 
 /// What there is to ask for by name.
-const CHECKS: [&str; 2] = ["ping", "store"];
+const CHECKS: [&str; 3] = ["ping", "store", "tasks"];
+
+/// What is wrong, as far as it is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    /// Why nothing can be written.
+    pub writes_fail: Option<String>,
+    /// Why this process cannot go on.
+    pub failure: Option<String>,
+}
+
+impl State {
+    /// Why a check fails. Reads still work where writes do not, so a failed disk is no reason to be killed; it is one
+    /// to get no traffic.
+    fn problem(&self, probe: &str, check: &str) -> Option<&str> {
+        match check {
+            "store" if probe != "livez" => self.writes_fail.as_deref(),
+            "tasks" => self.failure.as_deref(),
+            _ => None,
+        }
+    }
+}
 
 /// Answers a probe, or one check of it.
 pub(super) fn answer(
     probe: &str,
     checks: &[&str],
     query: &str,
-    store_refuses_writes: bool,
+    state: &State,
 ) -> Result<Response<Body>, ApiError> {
     let query = Query::parse(query);
-    let asked = checks.first().is_none_or(|check| *check == "store");
-    // Reads still work, so a failed disk is no reason to be killed; it is one to get no traffic.
-    if store_refuses_writes && probe != "livez" && asked && query.get("exclude") != Some("store") {
-        return Ok(unready(probe));
+    let excluded: Vec<&str> = query.all("exclude").collect();
+    let asked: Vec<&str> = match checks {
+        [] => CHECKS.into_iter().filter(|check| !excluded.contains(check)).collect(),
+        [check] if CHECKS.contains(check) => vec![check],
+        _ => return Err(ApiError::no_such_path()),
+    };
+    if asked.iter().any(|check| state.problem(probe, check).is_some()) {
+        return Ok(failed(probe, &asked, state));
     }
-    match checks {
-        [] if query.all("verbose").next().is_some() => Ok(text(verbose(probe, query.get("exclude")))),
-        [] => Ok(text(String::from("ok"))),
-        [check] if CHECKS.contains(check) => Ok(text(String::from("ok"))),
-        _ => Err(ApiError::no_such_path()),
+    match checks.is_empty() && query.all("verbose").next().is_some() {
+        true => Ok(text(verbose(probe, &excluded))),
+        false => Ok(text(String::from("ok"))),
     }
 }
 
-fn verbose(probe: &str, excluded: Option<&str>) -> String {
-    let line = |check: &str| match excluded == Some(check) {
+fn verbose(probe: &str, excluded: &[&str]) -> String {
+    let line = |check: &str| match excluded.contains(&check) {
         true => format!("[+]{check} excluded: ok\n"),
         false => format!("[+]{check} ok\n"),
     };
     let mut lines: String = CHECKS.into_iter().map(line).collect();
-    if let Some(stranger) = excluded.filter(|name| !CHECKS.contains(name)) {
+    for stranger in excluded.iter().filter(|name| !CHECKS.contains(name)) {
         lines += &format!("warn: some health checks cannot be excluded: no matches for {stranger:?}\n");
     }
     lines + probe + " check passed\n"
 }
 
-fn unready(probe: &str) -> Response<Body> {
-    let mut response = text(format!(
-        "[+]ping ok\n[-]store failed: the disk failed and no more writes are taken; restart to try again\n{probe} check failed\n"
-    ));
+fn failed(probe: &str, asked: &[&str], state: &State) -> Response<Body> {
+    let line = |check: &&str| match state.problem(probe, check) {
+        Some(why) => format!("[-]{check} failed: {why}\n"),
+        None => format!("[+]{check} ok\n"),
+    };
+    let lines: String = asked.iter().map(line).collect();
+    let mut response = text(lines + probe + " check failed\n");
     *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
     response
 }
@@ -66,9 +92,10 @@ mod tests {
 
     #[test]
     fn probes_say_what_they_looked_at() {
-        assert_eq!(verbose("readyz", None), "[+]ping ok\n[+]store ok\nreadyz check passed\n");
-        assert_eq!(verbose("livez", Some("ping")), "[+]ping excluded: ok\n[+]store ok\nlivez check passed\n");
-        let warned = verbose("livez", Some("x"));
+        assert_eq!(verbose("readyz", &[]), "[+]ping ok\n[+]store ok\n[+]tasks ok\nreadyz check passed\n");
+        let excluded = verbose("livez", &["ping"]);
+        assert_eq!(excluded, "[+]ping excluded: ok\n[+]store ok\n[+]tasks ok\nlivez check passed\n");
+        let warned = verbose("livez", &["x"]);
         assert!(
             warned.contains("warn: some health checks cannot be excluded: no matches for \"x\"\n"),
             "{warned}"
@@ -77,15 +104,33 @@ mod tests {
 
     #[test]
     fn only_what_there_is_can_be_asked_for() {
-        assert!(answer("readyz", &["ping"], "", false).is_ok());
-        assert_eq!(answer("readyz", &["nothing"], "", false).unwrap_err().code, 404);
-        assert_eq!(answer("readyz", &["ping", "x"], "", false).unwrap_err().code, 404);
+        let well = State::default();
+        assert!(answer("readyz", &["ping"], "", &well).is_ok());
+        assert_eq!(answer("readyz", &["nothing"], "", &well).unwrap_err().code, 404);
+        assert_eq!(answer("readyz", &["ping", "x"], "", &well).unwrap_err().code, 404);
+    }
+
+    fn code(probe: &str, checks: &[&str], query: &str, state: &State) -> u16 {
+        answer(probe, checks, query, state).unwrap().status().as_u16()
     }
 
     #[test]
     fn a_failed_disk_makes_it_unready_and_leaves_it_alive() {
-        let code = |probe, checks: &[&str]| answer(probe, checks, "", true).unwrap().status().as_u16();
-        assert_eq!((code("readyz", &[]), code("healthz", &["store"])), (500, 500));
-        assert_eq!((code("livez", &[]), code("readyz", &["ping"])), (200, 200));
+        let state = State { writes_fail: Some("no space".to_owned()), failure: None };
+        let code = |probe, checks, query| code(probe, checks, query, &state);
+        assert_eq!((code("readyz", &[], ""), code("healthz", &["store"], "")), (500, 500));
+        assert_eq!((code("livez", &[], ""), code("readyz", &["ping"], "")), (200, 200));
+        assert_eq!(code("readyz", &[], "exclude=store"), 200);
+    }
+
+    #[test]
+    fn a_task_that_cannot_go_on_ends_its_life() {
+        let state = State { writes_fail: None, failure: Some("task x panicked".to_owned()) };
+        let code = |probe, checks, query| code(probe, checks, query, &state);
+        assert_eq!(
+            (code("livez", &[], ""), code("readyz", &[], ""), code("livez", &["tasks"], "")),
+            (500, 500, 500)
+        );
+        assert_eq!((code("livez", &["ping"], ""), code("livez", &[], "exclude=tasks")), (200, 200));
     }
 }

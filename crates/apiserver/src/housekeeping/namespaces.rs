@@ -4,6 +4,7 @@
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use store::{Entry, Range};
+use supervise::Recovered as _;
 
 use super::{CONCURRENT_MAX, Chore};
 use crate::engine::Engine;
@@ -139,7 +140,7 @@ impl Engine {
     /// A definition went away: its names may be what others wait for.
     fn retry_refused_definitions(&self) {
         let entries = self.store.range(definitions::TABLE, Range::default()).map(|page| page.entries);
-        let served = self.custom.lock().expect("no one panics while holding it").clone();
+        let served = self.custom.lock().recovered().clone();
         let refused =
             entries.unwrap_or_default().into_iter().filter(|entry| !served.contains_key(&*entry.key));
         refused.for_each(|entry| self.housekeeping.enqueue(Chore::Definition(entry.key.to_string())));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use store::{Range, Revision, Store};
+use supervise::Recovered as _;
 
 use crate::conversion::Converter;
 use crate::crd;
@@ -121,7 +122,7 @@ impl Engine {
 
     /// Makes the registry follow a definition that was written or removed.
     pub fn follow_definition(&self, name: &str, definition: Option<&Value>) {
-        let mut custom = self.custom.lock().expect("no one panics while holding it");
+        let mut custom = self.custom.lock().recovered();
         let after = definition.and_then(|definition| compile(definition, self.store.revision()));
         match (custom.get(name), after) {
             (Some(before), Some(after)) if before.says_the_same(&after) => return,

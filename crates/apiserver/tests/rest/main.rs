@@ -20,6 +20,7 @@ mod model;
 mod namespaces;
 mod options;
 mod owners;
+mod panics;
 mod patches;
 mod paths;
 mod policies;

@@ -19,6 +19,9 @@ use crate::taint;
 pub struct Report {
     /// The context that leads to it.
     pub context: String,
+    /// What the API server says is wrong with itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
     /// Feature gates that are not at their default.
     pub feature_gates: Vec<String>,
     /// By name.
@@ -80,7 +83,8 @@ pub fn report(world: &World, context: String, feature_gates: Vec<String>) -> Rep
     let mut policies: Vec<PolicyReport> = world.policies.iter().map(|one| policy(world, one)).collect();
     policies.sort_by(|a, b| (a.kind, &a.namespace, &a.name).cmp(&(b.kind, &b.namespace, &b.name)));
     let (stuck, unknown, orphaned) = (stuck(world), unknown(world), orphans(world, Answers::BRAIN));
-    Report { context, feature_gates, clusters, policies, stuck, unknown, orphaned }
+    let problems = Vec::new();
+    Report { context, problems, feature_gates, clusters, policies, stuck, unknown, orphaned }
 }
 
 fn cluster(cluster: &Cluster) -> ClusterReport {

@@ -23,8 +23,10 @@ pub fn shown(report: &Report, all: bool, paint: Paint) -> String {
     if !report.feature_gates.is_empty() {
         let _ = write!(first, ", feature gates {}", report.feature_gates.join(", "));
     }
+    let problem = |why: &String| paint.red(&wrapped("", &format!("Not ready: {why}"))) + "\n";
+    let problems: String = report.problems.iter().map(problem).collect();
     let parts = [
-        wrapped("", &first) + "\n",
+        wrapped("", &first) + "\n" + &problems,
         clusters(report, most),
         policies(report, most),
         unknown(report, most, paint),

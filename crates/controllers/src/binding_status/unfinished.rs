@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use decide::BindingKey;
+use supervise::Recovered as _;
 use tokio::time::Instant;
 
 /// How old a status may be that somebody looks at.
@@ -37,7 +38,7 @@ impl Unfinished {
     /// How much longer a status that is not final may be kept back; none if it has to be told.
     pub fn wait(&self, key: &BindingKey, silent: bool) -> Option<Duration> {
         let now = Instant::now();
-        let mut since = self.since.lock().expect("no one panics while holding it");
+        let mut since = self.since.lock().recovered();
         let one = since.entry(key.clone()).or_insert(Since { begun: now, silent });
         // The first answer is news of its own.
         if one.silent && !silent {
@@ -52,12 +53,12 @@ impl Unfinished {
 
     /// Whether nothing is kept back of any binding.
     pub fn is_empty(&self) -> bool {
-        self.since.lock().expect("no one panics while holding it").is_empty()
+        self.since.lock().recovered().is_empty()
     }
 
     /// Nothing is kept back any more.
     pub fn end(&self, key: &BindingKey) {
-        self.since.lock().expect("no one panics while holding it").remove(key);
+        self.since.lock().recovered().remove(key);
     }
 }
 

@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use supervise::Recovered as _;
 use tokio::time::Instant;
 
 /// What may still be told of one sort of news. Clones share it.
@@ -36,7 +37,7 @@ impl Allowance {
     /// Takes one; false when there is none left.
     pub fn take(&self) -> bool {
         let now = Instant::now();
-        let mut spent_until = self.spent_until.lock().expect("no one panics while holding it");
+        let mut spent_until = self.spent_until.lock().recovered();
         // Each one taken moves the moment at which all are back; beyond the burst, there are none.
         let next = spent_until.map_or(now, |until| until.max(now)) + self.refill;
         if next - now > self.refill * self.burst {

@@ -61,8 +61,10 @@ pub const FAMILIES: &[Family] = &[
     ),
     family("policy_apply_attempts_total", Shape::Counter, "Attempts to make a binding follow its policy."),
     family("policy_preemption_total", Shape::Counter, "Templates that one policy took from another."),
+    family("reconcile_panics_total", Shape::Counter, "Reconciles that panicked; their keys are tried again."),
     family("resource_apply_policy_duration_seconds", DOUBLING, "Time to write the binding of a template."),
     family("resource_match_policy_duration_seconds", DOUBLING, "Time to find the policy of a template."),
+    family("task_panics_total", Shape::Counter, "Panics outside of reconciles, by task."),
     family("update_resource_to_cluster", Shape::Counter, "Objects updated in members."),
     family("work_sync_workload_duration_seconds", DOUBLING, "Time to bring one Work to its member."),
 ];

@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use supervise::Recovered as _;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -56,7 +57,7 @@ pub struct Turn(Flow);
 
 impl Flow {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().expect("no one panics while holding it")
+        self.0.state.lock().recovered()
     }
 
     /// Waits until one more request may be made.

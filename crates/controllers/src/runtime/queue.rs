@@ -1,14 +1,19 @@
-//! A queue of keys: each stands in it once, users' keys go first, failures wait, and a key that changes
-//! while it is being worked on comes back afterwards.
+//! A queue of keys: each stands in it once, users' keys go first, namespaces take turns, failures wait, and a key that
+//! changes while it is being worked on comes back afterwards.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use supervise::Recovered as _;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Key;
+
+mod fair;
+
+use fair::Waiting;
 
 /// The first delay after a failure; it doubles with each further one.
 const BACKOFF_MIN: Duration = Duration::from_millis(5);
@@ -62,7 +67,11 @@ impl<K> Clone for Queue<K> {
     }
 }
 
+/// Says which namespace a key belongs to.
+type NamespaceOf<K> = Box<dyn Fn(&K) -> String + Send + Sync>;
+
 struct Shared<K> {
+    namespace_of: NamespaceOf<K>,
     /// Guards everything below; held only for moments.
     state: Mutex<State<K>>,
     /// Told when a key is ready or a delay changed.
@@ -72,14 +81,15 @@ struct Shared<K> {
 }
 
 struct State<K> {
-    user: VecDeque<K>,
-    resync: VecDeque<K>,
-    queued: HashMap<K, Priority>,
+    waiting: Waiting<K>,
     working: HashSet<K>,
     /// Keys that were added while a worker had them.
     again: HashMap<K, Priority>,
     delayed: BTreeMap<Instant, Vec<K>>,
-    due: HashMap<K, Instant>,
+    /// When each is due, and the namespace that it is counted in.
+    due: HashMap<K, (Instant, String)>,
+    /// How many keys of each namespace wait for their time.
+    due_in: HashMap<String, u32>,
     failures: HashMap<K, u32>,
     adds: u64,
     retries: u64,
@@ -92,55 +102,69 @@ impl<K: Key> Default for Queue<K> {
 }
 
 impl<K: Key> Queue<K> {
-    /// An empty queue.
+    /// An empty queue of keys that belong to no namespace.
     pub fn new() -> Self {
+        Self::fair(|_| String::new())
+    }
+
+    /// An empty queue in which namespaces take turns; `namespace_of` says where a key belongs.
+    pub fn fair(namespace_of: impl Fn(&K) -> String + Send + Sync + 'static) -> Self {
         let state = State {
-            user: VecDeque::new(),
-            resync: VecDeque::new(),
-            queued: HashMap::new(),
+            waiting: Waiting::new(),
             working: HashSet::new(),
             again: HashMap::new(),
             delayed: BTreeMap::new(),
             due: HashMap::new(),
+            due_in: HashMap::new(),
             failures: HashMap::new(),
             adds: 0,
             retries: 0,
         };
-        let shared = Shared { state: Mutex::new(state), ready: Notify::new(), idle: Notify::new() };
+        let namespace_of = Box::new(namespace_of);
+        let shared =
+            Shared { namespace_of, state: Mutex::new(state), ready: Notify::new(), idle: Notify::new() };
         Self { shared: Arc::new(shared) }
     }
 
+    /// Asked before the state is locked: it may lock something else.
+    fn namespace_of(&self, key: &K) -> String {
+        (self.shared.namespace_of)(key)
+    }
+
     fn state(&self) -> MutexGuard<'_, State<K>> {
-        self.shared.state.lock().expect("no one panics while holding it")
+        self.shared.state.lock().recovered()
     }
 
     /// Adds a key now.
     pub fn add(&self, key: K, priority: Priority) {
+        let namespace = self.namespace_of(&key);
         let mut state = self.state();
         state.adds += 1;
-        state.enqueue(key, priority);
+        state.enqueue(key, namespace, priority);
         drop(state);
         self.shared.ready.notify_one();
     }
 
     /// Adds a key later; an earlier appointment of the same key stands.
     pub fn add_after(&self, key: K, delay: Duration) {
+        let namespace = self.namespace_of(&key);
         let mut state = self.state();
         state.adds += 1;
-        state.appoint(key, Instant::now() + delay);
+        state.appoint(key, namespace, Instant::now() + delay);
         drop(state);
         self.shared.ready.notify_one();
     }
 
-    /// Adds a key once news about it is gathered. The more there is to tell, the longer that takes: what would be
-    /// told twice in a crowd is told once.
+    /// Adds a key once news about it is gathered. The more there is to tell of its namespace, the longer that takes:
+    /// what would be told twice in a crowd is told once.
     pub fn add_gathered(&self, key: K) {
         self.add_gathered_for(key, GATHER_MIN);
     }
 
     /// The same for news of which more comes within this time.
     pub fn add_gathered_for(&self, key: K, at_least: Duration) {
-        let waiting = u32::try_from(self.state().due.len()).unwrap_or(u32::MAX);
+        let namespace = self.namespace_of(&key);
+        let waiting = self.state().due_in.get(&namespace).copied().unwrap_or_default();
         self.add_after(key, (at_least + GATHER_MORE.saturating_mul(waiting)).min(GATHER_MAX));
     }
 
@@ -152,7 +176,7 @@ impl<K: Key> Queue<K> {
                 state.bring_due(Instant::now());
                 if let Some(key) = state.take() {
                     // Others may be waiting for what is left.
-                    if !state.queued.is_empty() {
+                    if !state.waiting.is_empty() {
                         self.shared.ready.notify_one();
                     }
                     return key;
@@ -173,22 +197,24 @@ impl<K: Key> Queue<K> {
 
     /// Gives a key back that was worked on; what it failed before is forgotten.
     pub fn succeeded(&self, key: &K) {
+        let namespace = self.namespace_of(key);
         let mut state = self.state();
         state.failures.remove(key);
-        state.give_back(key);
+        state.give_back(key, &namespace);
         self.announce(&state);
     }
 
     /// Gives a key back that failed and says when it comes again.
     pub fn failed(&self, key: &K) -> Duration {
+        let namespace = self.namespace_of(key);
         let mut state = self.state();
         let failures = state.failures.entry(key.clone()).or_insert(0);
         let delay = BACKOFF_MIN.saturating_mul(2_u32.saturating_pow(*failures)).min(BACKOFF_MAX);
         *failures = failures.saturating_add(1);
         state.retries += 1;
         // What was added meanwhile may be what it waits for, so that goes at once.
-        if !state.give_back(key) {
-            state.appoint(key.clone(), Instant::now() + delay);
+        if !state.give_back(key, &namespace) {
+            state.appoint(key.clone(), namespace, Instant::now() + delay);
         }
         self.announce(&state);
         delay
@@ -219,7 +245,7 @@ impl<K: Key> Queue<K> {
     pub fn stats(&self) -> QueueStats {
         let state = self.state();
         QueueStats {
-            depth: state.queued.len(),
+            depth: state.waiting.len(),
             delayed: state.due.len(),
             working: state.working.len(),
             adds: state.adds,
@@ -230,60 +256,58 @@ impl<K: Key> Queue<K> {
 }
 
 impl<K: Key> State<K> {
-    fn enqueue(&mut self, key: K, priority: Priority) {
+    fn enqueue(&mut self, key: K, namespace: String, priority: Priority) {
         if self.working.contains(&key) {
             let before = self.again.get(&key).copied().unwrap_or(priority);
             self.again.insert(key, before.min(priority));
             return;
         }
-        match self.queued.get(&key) {
-            Some(before) if *before <= priority => {}
-            // Raised: the place in the slower line stays and is skipped when its turn comes.
-            _ => {
-                self.queued.insert(key.clone(), priority);
-                match priority {
-                    Priority::User => self.user.push_back(key),
-                    Priority::Resync => self.resync.push_back(key),
-                }
-            }
-        }
+        self.waiting.add(key, namespace, priority);
     }
 
     fn take(&mut self) -> Option<K> {
-        let key = Self::take_from(&mut self.user, &self.queued, Priority::User)
-            .or_else(|| Self::take_from(&mut self.resync, &self.queued, Priority::Resync))?;
-        self.queued.remove(&key);
+        let key = self.waiting.take()?;
         self.working.insert(key.clone());
         Some(key)
     }
 
-    fn take_from(line: &mut VecDeque<K>, queued: &HashMap<K, Priority>, priority: Priority) -> Option<K> {
-        loop {
-            let key = line.pop_front()?;
-            if queued.get(&key) == Some(&priority) {
-                return Some(key);
-            }
-        }
-    }
-
-    /// Whether the key stands in the queue again.
-    fn give_back(&mut self, key: &K) -> bool {
+    /// True when the key was added again meanwhile.
+    fn give_back(&mut self, key: &K, namespace: &str) -> bool {
         self.working.remove(key);
         match self.again.remove(key) {
             Some(priority) => {
-                self.enqueue(key.clone(), priority);
+                self.enqueue(key.clone(), namespace.to_owned(), priority);
                 true
             }
             None => false,
         }
     }
 
-    fn appoint(&mut self, key: K, when: Instant) {
-        if self.due.get(&key).is_some_and(|before| *before <= when) {
+    fn appoint(&mut self, key: K, namespace: String, when: Instant) {
+        if self.due.get(&key).is_some_and(|(before, _)| *before <= when) {
             return;
         }
-        self.due.insert(key.clone(), when);
+        match self.due.insert(key.clone(), (when, namespace.clone())) {
+            // Only the time changes.
+            Some((_, before)) if before == namespace => {}
+            before => {
+                if let Some((_, before)) = before {
+                    self.leave(&before);
+                }
+                *self.due_in.entry(namespace).or_default() += 1;
+            }
+        }
         self.delayed.entry(when).or_default().push(key);
+    }
+
+    /// One key less of a namespace waits for its time.
+    fn leave(&mut self, namespace: &str) {
+        if let Some(count) = self.due_in.get_mut(namespace) {
+            *count -= 1;
+            if *count == 0 {
+                self.due_in.remove(namespace);
+            }
+        }
     }
 
     fn bring_due(&mut self, now: Instant) {
@@ -291,9 +315,11 @@ impl<K: Key> State<K> {
             let (when, keys) = entry.remove_entry();
             for key in keys {
                 // An appointment that was moved forward has been kept already.
-                if self.due.get(&key) == Some(&when) {
-                    self.due.remove(&key);
-                    self.enqueue(key, Priority::Resync);
+                if self.due.get(&key).is_some_and(|(due, _)| *due == when)
+                    && let Some((_, namespace)) = self.due.remove(&key)
+                {
+                    self.leave(&namespace);
+                    self.enqueue(key, namespace, Priority::Resync);
                 }
             }
         }
@@ -301,6 +327,33 @@ impl<K: Key> State<K> {
 
     /// Appointments made by success (`Next::After`) do not count: time itself is never done.
     fn is_idle(&self) -> bool {
-        self.queued.is_empty() && self.working.is_empty() && self.failures.is_empty()
+        self.waiting.is_empty() && self.working.is_empty() && self.failures.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn news_of_one_namespace_is_gathered_no_longer_because_of_another() {
+        let queue: Queue<(&'static str, u32)> = Queue::fair(|key: &(&'static str, u32)| key.0.to_owned());
+        (0..5_000).for_each(|number| queue.add_gathered(("flood", number)));
+        queue.add_gathered(("other", 0));
+        let begun = Instant::now();
+        while queue.next().await.0 != "other" {}
+        assert!(begun.elapsed() < GATHER_MIN * 2, "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn namespaces_are_counted_until_their_last_key_is_due() {
+        let queue: Queue<u32> = Queue::fair(|_| "a".to_owned());
+        queue.add_after(1, Duration::from_secs(9));
+        queue.add_after(1, Duration::from_secs(1));
+        queue.add_after(2, Duration::from_secs(2));
+        assert_eq!(queue.state().due_in.get("a"), Some(&2));
+        queue.next().await;
+        queue.next().await;
+        assert!(queue.state().due_in.is_empty());
     }
 }

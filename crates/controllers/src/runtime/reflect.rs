@@ -9,10 +9,18 @@ use futures::TryStreamExt as _;
 use kube::core::WatchEvent;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
+use supervise::catch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::Supervisor;
 use crate::rest::{Collection, Error, PATIENCE, Rest, failure};
+
+mod handled;
+#[cfg(test)]
+mod tests;
+
+use handled::Handled;
 
 /// How long to wait before a watch that broke is tried again; it doubles as long as none lives.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
@@ -122,15 +130,23 @@ pub async fn reflect<T: Reflected>(
     fill: (String, String),
     selector: &'static str,
     stop: CancellationToken,
-    mut sink: impl FnMut(Seen<T>) + Send,
+    supervisor: &Supervisor,
+    sink: impl FnMut(Seen<T>) + Send,
 ) {
     let mut known = Known::default();
     let mut pause = PAUSE_MIN;
+    let mut sink = Handled::new(sink, &collection, supervisor);
     loop {
         let Broken { error, watched_for } = tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            broken = follow(&rest, &collection, &fill, selector, &mut known, &mut sink) => broken,
+            broken = catch(follow(&rest, &collection, &fill, selector, &mut known, &mut sink)) => {
+                // What was told so far is still known, so the next list tells what has gone.
+                broken.unwrap_or_else(|panic| {
+                    supervisor.task_panicked("watch", &collection.to_string(), &panic);
+                    Broken { error: Error::TimedOut { action: format!("follow {collection}") }, watched_for: None }
+                })
+            }
         };
         tracing::debug!(%collection, %error, "watch is opened anew");
         let lived = watched_for.is_some_and(|time| time >= pause.max(LIFE_MIN));
@@ -143,7 +159,7 @@ pub async fn reflect<T: Reflected>(
                 }
                 None => {
                     tracing::warn!(%collection, %error, "cannot be listed; what is in it is not known");
-                    sink(Seen::Refused);
+                    sink.refused::<T>();
                 }
             }
         }
@@ -170,7 +186,7 @@ async fn follow<T: Reflected>(
     fill: &(String, String),
     selector: &str,
     known: &mut Known,
-    sink: &mut (impl FnMut(Seen<T>) + Send),
+    sink: &mut Handled<'_, impl FnMut(Seen<T>) + Send>,
 ) -> Broken {
     // None while there is no revision to go on from, at first and when it is gone: listing shows what happened.
     let mut version: Option<String> = None;
@@ -187,15 +203,24 @@ async fn follow<T: Reflected>(
     }
 }
 
+/// Resolves at a time, if there is one.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
 async fn relist<T: Reflected>(
     rest: &Rest,
     collection: &Collection,
     fill: &(String, String),
     selector: &str,
     known: &mut Known,
-    sink: &mut (impl FnMut(Seen<T>) + Send),
+    sink: &mut Handled<'_, impl FnMut(Seen<T>) + Send>,
 ) -> Result<String, Error> {
     let mut listed = Known::default();
+    sink.retry_at = None;
     let each = |item: Unread| {
         let item = Item::<T>::read(&item, collection);
         listed.insert(&item.place);
@@ -203,13 +228,18 @@ async fn relist<T: Reflected>(
         known.insert(&item.place);
         if let Some(mut object) = item.object {
             object.fill(&fill.0, &fill.1);
-            sink(Seen::Is(Box::new(object)));
+            sink.object(&item.place, object);
         }
     };
     let version = rest.pages(collection, selector, each).await?;
-    known.without(&listed).for_each(|(namespace, name)| sink(Seen::Gone(namespace, name)));
+    let gone: Vec<(String, String)> = known.without(&listed).collect();
+    for place in gone {
+        if !sink.gone::<T>(&place) {
+            listed.insert(&place);
+        }
+    }
     *known = listed;
-    sink(Seen::Complete);
+    sink.listed::<T>();
     Ok(version)
 }
 
@@ -221,7 +251,7 @@ async fn watch<T: Reflected>(
     from: &str,
     selector: &str,
     known: &mut Known,
-    sink: &mut (impl FnMut(Seen<T>) + Send),
+    sink: &mut Handled<'_, impl FnMut(Seen<T>) + Send>,
 ) -> Result<Option<String>, Error> {
     let path = collection.path().with("watch", "true").with("allowWatchBookmarks", "true");
     let path = path.with("timeoutSeconds", &WATCH_SECONDS.to_string());
@@ -232,14 +262,22 @@ async fn watch<T: Reflected>(
         .body(Vec::new())
         .map_err(|error| Error::Refused { action: action(), code: 400, message: error.to_string() })?;
     let failed = |error| failure(action(), error);
-    let opened = tokio::time::timeout(PATIENCE, rest.client().request_events::<Unread>(request)).await;
+    let opened = tokio::select! {
+        biased;
+        () = at(sink.retry_at) => return Ok(None),
+        opened = tokio::time::timeout(PATIENCE, rest.client().request_events::<Unread>(request)) => opened,
+    };
     let events = opened.map_err(|_| Error::TimedOut { action: action() })?.map_err(failed)?;
     let mut events = std::pin::pin!(events);
     let mut version = from.to_owned();
     loop {
         // The server ends a quiet watch by itself; one that does not is no longer there.
         let silence = Duration::from_secs(u64::from(WATCH_SECONDS)) + WATCH_PATIENCE;
-        let next = tokio::time::timeout(silence, events.try_next()).await;
+        let next = tokio::select! {
+            biased;
+            () = at(sink.retry_at) => return Ok(None),
+            next = tokio::time::timeout(silence, events.try_next()) => next,
+        };
         let event = next.map_err(|_| Error::TimedOut { action: action() })?.map_err(failed)?;
         let Some(event) = event else { return Ok(Some(version)) };
         match event {
@@ -248,14 +286,15 @@ async fn watch<T: Reflected>(
                 version = item.revision;
                 known.insert(&item.place);
                 if let Some(object) = item.object {
-                    sink(Seen::Is(Box::new(object)));
+                    sink.object(&item.place, object);
                 }
             }
             WatchEvent::Deleted(object) => {
                 let item = Item::<T>::read(&object, collection);
                 version = item.revision;
-                known.remove(&item.place);
-                sink(Seen::Gone(item.place.0, item.place.1));
+                if sink.gone::<T>(&item.place) {
+                    known.remove(&item.place);
+                }
             }
             WatchEvent::Bookmark(bookmark) => version = bookmark.metadata.resource_version,
             WatchEvent::Error(status) if status.code == 410 => return Ok(None),
@@ -285,100 +324,5 @@ impl<T: Reflected> Item<T> {
                 Self { place, revision, object: None }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::VecDeque;
-    use std::convert::Infallible;
-    use std::sync::{Arc, Mutex};
-
-    use http::{Request, Response, StatusCode};
-    use kube::client::Body;
-    use serde_json::json;
-
-    use super::*;
-
-    /// A server that gives these answers, one after the other, and then none.
-    fn answering(answers: Vec<(StatusCode, Value)>) -> Rest {
-        let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
-        let service = tower::service_fn(move |_: Request<Body>| {
-            let next = answers.lock().expect("no one panics while holding it").pop_front();
-            async move {
-                let Some((status, body)) = next else { return std::future::pending().await };
-                let mut response = Response::new(Body::from(body.to_string().into_bytes()));
-                *response.status_mut() = status;
-                Ok::<_, Infallible>(response)
-            }
-        });
-        Rest::new(kube::Client::new(service, "default"))
-    }
-
-    fn list(names: &[&str], next: &str) -> (StatusCode, Value) {
-        let item =
-            |name: &&str| json!({ "metadata": { "namespace": "n", "name": name, "resourceVersion": "1" } });
-        let items: Vec<Value> = names.iter().map(item).collect();
-        (StatusCode::OK, json!({ "metadata": { "resourceVersion": "1", "continue": next }, "items": items }))
-    }
-
-    fn refusal(code: u16) -> (StatusCode, Value) {
-        let status =
-            json!({ "kind": "Status", "status": "Failure", "message": "no", "reason": "x", "code": code });
-        (StatusCode::from_u16(code).expect("a status"), status)
-    }
-
-    /// Everything that is told until the server has no more answers.
-    async fn told(answers: Vec<(StatusCode, Value)>) -> Vec<String> {
-        let mut told = Vec::new();
-        let collection = Collection::new("v1", "configmaps", "");
-        let fill = ("v1".to_owned(), "ConfigMap".to_owned());
-        let sink = |seen: Seen| {
-            told.push(match seen {
-                Seen::Is(object) => format!("is {}", object.place().1),
-                Seen::Gone(_, name) => format!("gone {name}"),
-                Seen::Complete => "complete".to_owned(),
-                Seen::Refused => "refused".to_owned(),
-            });
-        };
-        let stop = CancellationToken::new();
-        let reflecting = reflect(answering(answers), collection, fill, "", stop, sink);
-        assert!(tokio::time::timeout(Duration::from_secs(20), reflecting).await.is_err());
-        told
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_goes_while_listing_fails_is_told() {
-        let answers = vec![
-            list(&["a", "b"], ""),
-            refusal(500), // the watch
-            refusal(500), // the list
-            list(&["a"], ""),
-        ];
-        assert_eq!(told(answers).await, ["is a", "is b", "complete", "is a", "gone b", "complete"]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_was_told_from_half_a_list_is_told_when_it_goes() {
-        let answers = vec![list(&["a", "b"], "more"), refusal(500), list(&["b"], "")];
-        assert_eq!(told(answers).await, ["is a", "is b", "is b", "gone a", "complete"]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_cannot_be_watched_is_listed_less_and_less_often() {
-        let refused = |_| [list(&["a"], ""), refusal(403)];
-        let told = told((0..50).flat_map(refused).collect()).await;
-        // After 0, 0.2, 0.6, 1.4, 3, 6.2, 12.6 and no further one within 20 seconds.
-        assert_eq!(told.iter().filter(|one| *one == "complete").count(), 7, "{told:?}");
-        assert!(!told.contains(&"refused".to_owned()), "it can be listed");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_refusal_that_lasts_is_told_and_an_outage_is_not() {
-        let lasting = |code: u16| (0..7).map(|_| refusal(code)).collect::<Vec<_>>();
-        assert_eq!(told(lasting(403)).await, ["refused"]);
-        assert_eq!(told(lasting(500)).await, ["refused"]);
-        assert!(told(lasting(503)).await.is_empty());
-        assert!(told(lasting(429)).await.is_empty());
     }
 }

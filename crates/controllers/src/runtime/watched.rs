@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use supervise::Recovered as _;
 use tokio::sync::Notify;
 
 /// A value that can be waited for.
@@ -19,7 +20,7 @@ impl<T> Watched<T> {
     }
 
     fn value(&self) -> MutexGuard<'_, T> {
-        self.value.lock().expect("no one panics while holding it")
+        self.value.lock().recovered()
     }
 
     /// Changes the value and wakes everybody who waits.

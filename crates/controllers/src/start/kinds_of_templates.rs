@@ -2,9 +2,11 @@
 //! every so often besides. A kind that is served no more is let go.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use decide::TemplateKey;
+use supervise::Recovered as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{Starter, place};
@@ -45,14 +47,14 @@ impl Starter {
 
     /// Finds the kinds of templates and follows each, for ever.
     pub(super) async fn discover(self) {
-        let mut first = true;
         loop {
+            self.ctx.supervisor.inject("discovery", &"kinds");
             let again = match discovery::template_kinds(&self.ctx.control).await {
                 Ok(found) => {
                     let again = if found.unanswered.is_empty() { DISCOVER_EVERY } else { UNANSWERED };
                     self.leave_all_but(&found).await;
                     found.kinds.into_iter().for_each(|kind| self.follow_templates(kind));
-                    if std::mem::take(&mut first) {
+                    if !self.discovered.swap(true, Ordering::AcqRel) {
                         self.cold.change(|cold| *cold -= 1);
                     }
                     self.look_at_what_nobody_serves().await;
@@ -76,7 +78,7 @@ impl Starter {
     fn follow_templates(&self, kind: TemplateKind) {
         let followed =
             Followed { stop: self.stop.child_token(), ended: CancellationToken::new(), indispensable: false };
-        let mut known = self.known.lock().expect("no one panics while holding it");
+        let mut known = self.known.lock().recovered();
         if known.contains_key(&kind) {
             return;
         }
@@ -120,7 +122,7 @@ impl Starter {
         let stays =
             |kind: &TemplateKind| found.kinds.contains(kind) || found.unanswered.contains(&kind.api_version);
         let vanished: Vec<(TemplateKind, Followed)> = {
-            let mut known = self.known.lock().expect("no one panics while holding it");
+            let mut known = self.known.lock().recovered();
             known.extract_if(.., |kind, _| !stays(kind)).collect()
         };
         for (kind, followed) in vanished {

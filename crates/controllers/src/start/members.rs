@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use supervise::Recovered as _;
 use tokio_util::sync::CancellationToken;
 
-use super::{Starter, WORKERS};
-use crate::execution;
-use crate::runtime::{Priority, run};
+use super::Starter;
+use crate::runtime::Priority;
 use crate::view::Served;
 use crate::work_status::{self, Watched};
 
@@ -24,23 +24,26 @@ pub(super) struct Running {
 impl Starter {
     /// Starts what a member needs, if that does not run already, and watches these kinds in it.
     pub(super) fn start_member(&self, cluster: &str, kinds: Vec<(String, String)>) {
-        let mut members = self.members.lock().expect("no one panics while holding it");
+        let mut members = self.members.lock().recovered();
         let running = members.entry(cluster.to_owned()).or_insert_with(|| {
             let stop = self.stop.child_token();
-            self.spawn(self.clone().execute(cluster.to_owned(), stop.clone()));
+            self.spawn("start-member", self.clone().execute(cluster.to_owned(), stop.clone()));
             Running { stop, watched: BTreeSet::new() }
         });
         for (api_version, kind) in kinds {
             if running.watched.insert((api_version.clone(), kind.clone())) {
                 let watched = Watched { cluster: cluster.to_owned(), api_version, kind };
-                self.spawn(self.clone().watch(watched, running.stop.clone()));
+                let (starter, stop) = (self.clone(), running.stop.clone());
+                self.keep("watch-member", stop.clone(), move || {
+                    starter.clone().watch(watched.clone(), stop.clone())
+                });
             }
         }
     }
 
     /// Ends what runs for a member that has gone, and forgets it.
     pub(super) fn stop_member(&self, cluster: &str) {
-        let running = self.members.lock().expect("no one panics while holding it").remove(cluster);
+        let running = self.members.lock().recovered().remove(cluster);
         if let Some(running) = running {
             running.stop.cancel();
         }
@@ -55,13 +58,8 @@ impl Starter {
         if !self.warm(&stop).await || !self.leads(&stop).await {
             return;
         }
-        let ctx = self.ctx.clone();
-        let queue = ctx.queues.execution.of(&cluster);
-        let workers = run("execution", &queue, WORKERS, &stop, move |key| {
-            let ctx = ctx.clone();
-            async move { execution::reconcile(&ctx, &key).await }
-        });
-        self.tasks.lock().expect("no one panics while holding it").extend(workers);
+        let workers = self.start_execution(&cluster, &stop);
+        self.tasks.lock().recovered().extend(workers);
     }
 
     async fn watch(self, watched: Watched, stop: CancellationToken) {

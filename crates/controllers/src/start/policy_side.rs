@@ -4,13 +4,11 @@
 use api::{ClusterTaintPolicy, kinds};
 use decide::PolicyKey;
 use serde_json::Value;
-use tokio::task::JoinHandle;
 
-use super::{Starter, WORKERS, place};
+use super::{Starter, place};
 use crate::ctx::Ctx;
 use crate::rest::Collection;
-use crate::runtime::{Priority, Seen, run};
-use crate::{dependencies, events, failover, policy_status, rebalancer, taint_policies};
+use crate::runtime::{Priority, Seen};
 
 impl Starter {
     /// Follows what only these controllers look at.
@@ -45,29 +43,6 @@ impl Starter {
                 ctx.queues.rebalancers.add(place(&object).1, Priority::User);
             }
         });
-    }
-
-    /// Puts workers to these queues.
-    pub(super) fn policy_side_workers(&self) -> Vec<JoinHandle<()>> {
-        let queues = &self.ctx.queues;
-        let mut workers = Vec::new();
-        macro_rules! controller {
-            ($name:literal, $queue:expr, $workers:expr, $reconcile:path) => {{
-                let ctx = self.ctx.clone();
-                workers.extend(run($name, &$queue, $workers, &self.stop, move |key| {
-                    let ctx = ctx.clone();
-                    async move { $reconcile(&ctx, &key).await }
-                }));
-            }};
-        }
-        controller!("dependencies", queues.dependencies, WORKERS, dependencies::reconcile);
-        controller!("attachments", queues.attachments, WORKERS, dependencies::attach);
-        controller!("failover", queues.failover, 1, failover::reconcile);
-        controller!("taints", queues.taints, 1, taint_policies::reconcile);
-        controller!("rebalancer", queues.rebalancers, 1, rebalancer::reconcile);
-        controller!("policy-status", queues.policy_status, 1, policy_status::reconcile);
-        controller!("events", queues.news, 1, events::reconcile);
-        workers
     }
 }
 

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::{Mutex, MutexGuard};
 
 use decide::BindingKey;
+use supervise::Recovered as _;
 
 /// What is asked about a binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub struct Settled(Mutex<HashMap<BindingKey, [Option<Mark>; 2]>>);
 
 impl Settled {
     fn marks(&self) -> MutexGuard<'_, HashMap<BindingKey, [Option<Mark>; 2]>> {
-        self.0.lock().expect("no one panics while holding it")
+        self.0.lock().recovered()
     }
 
     /// Whether the question was answered from the same facts before, and nothing was left to do.

@@ -13,6 +13,7 @@ mod leadership;
 mod left_out;
 mod namespaces;
 mod outage;
+mod panics;
 mod quiet;
 mod races;
 mod remote;

@@ -20,6 +20,7 @@ use controllers::start::{self, Controllers};
 use jiff::Timestamp;
 use plane::outlook::Outlook;
 use serde_json::{Value, json};
+use supervise::Injector;
 use tokio::time::Instant;
 
 pub use gate::Gate;
@@ -243,9 +244,21 @@ impl Stack {
     /// Stops every controller and starts new ones that know nothing.
     pub async fn restart(&mut self) {
         self.stop().await;
+        self.ctx = self.fresh();
+        self.start();
+    }
+
+    /// A context that knows nothing but how to reach members.
+    fn fresh(&self) -> Ctx {
         let members = Members::new(self.settings);
         self.members.iter().for_each(|(name, place)| members.insert(name, place.through.clone()));
-        self.ctx = Ctx::new(self.control.through.clone(), members, self.switches.clone(), self.clock.clone());
+        Ctx::new(self.control.through.clone(), members, self.switches.clone(), self.clock.clone())
+    }
+
+    /// Stops every controller and starts new ones in which things fail.
+    pub async fn restart_with_faults(&mut self, injector: Injector) {
+        self.stop().await;
+        self.ctx = self.fresh().with_faults(injector);
         self.start();
     }
 

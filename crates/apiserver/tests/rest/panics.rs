@@ -1,0 +1,63 @@
+//! Panics in what the server does without being asked: they are counted, and the work is done all the same.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use store::Store;
+use supervise::Injector;
+
+use crate::client::{Ask, Server};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// Panics the first times that each of these points is passed.
+fn panicking(times: u32, points: &'static [&'static str]) -> Injector {
+    let passed: Arc<Mutex<BTreeMap<&str, u32>>> = Arc::default();
+    Injector::new(move |point, subject| {
+        let mut passed = passed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let passed = passed.entry(point).or_default();
+        *passed += 1;
+        assert!(*passed > times || !points.contains(&point), "injected at {point}: {subject:?}");
+    })
+}
+
+async fn panics(server: &Server, task: &str) -> u64 {
+    let text = server.ask(Ask::get("/metrics")).await.text;
+    let series = format!("apiserver_task_panics_total{{task=\"{task}\"}} ");
+    let line = text.lines().find_map(|line| line.strip_prefix(&series));
+    line.map_or(0, |count| count.parse().expect("a number"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn housekeeping_that_panics_is_done_all_the_same() {
+    let server = Server::on(Store::in_memory()).await;
+    if let Server::InProcess { server, .. } = &server {
+        server.inject_faults(panicking(10, &["housekeeping", "compaction"]));
+    }
+    server.tend();
+    let owner = server.ask(Ask::post(MAPS, json!({ "metadata": { "name": "owner" } }))).await.expect(201);
+    let reference = json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"],
+    }]);
+    let child = json!({ "metadata": { "name": "child", "ownerReferences": reference } });
+    server.ask(Ask::post(MAPS, child)).await.expect(201);
+    server.ask(Ask::delete(&format!("{MAPS}/owner"))).await.expect(200);
+    server.until_gone(&format!("{MAPS}/child")).await;
+    assert_eq!(panics(&server, "housekeeping").await, 10);
+    assert!(panics(&server, "compaction").await >= 1);
+}
+
+#[tokio::test]
+async fn a_task_that_cannot_go_on_fails_liveness() {
+    let server = Server::on(Store::in_memory()).await;
+    assert_eq!(server.ask(Ask::get("/livez")).await.code, 200);
+    if let Server::InProcess { server, .. } = &server {
+        server.add_liveness(|| Some("task x panicked".to_owned()));
+    }
+    for probe in ["/livez", "/readyz", "/healthz"] {
+        let answer = server.ask(Ask::get(probe)).await;
+        assert_eq!(answer.code, 500, "{probe}");
+        assert!(answer.text.contains("[-]tasks failed: task x panicked"), "{answer:?}");
+    }
+}

@@ -1,0 +1,67 @@
+//! Which object an Event is about, from the key of a queue. Where the object is not known any more, there is nothing to
+//! tell.
+
+use api::kinds;
+use decide::{BindingKey, PolicyKey, TemplateKey};
+
+use crate::ctx::Ctx;
+use crate::events::{EventKey, Regarding};
+use crate::view::WorkKey;
+
+/// The template of a key.
+pub(super) fn template(ctx: &Ctx, key: &TemplateKey) -> Option<Regarding> {
+    ctx.view.world().templates.get(key).map(|template| Regarding::from(&**template))
+}
+
+/// The binding of a key.
+pub(super) fn binding(ctx: &Ctx, key: &BindingKey) -> Option<Regarding> {
+    ctx.view.binding(key).map(|binding| Regarding::from(&*binding))
+}
+
+/// The binding that a Work belongs to; the Namespace for a Work that brings one.
+pub(super) fn work(ctx: &Ctx, key: &WorkKey) -> Option<Regarding> {
+    match ctx.view.binding_of(key) {
+        Some(owner) => binding(ctx, &owner),
+        None => namespace(ctx, crate::namespaces::named_by(key)?),
+    }
+}
+
+/// A Cluster.
+pub(super) fn cluster(ctx: &Ctx, name: &str) -> Option<Regarding> {
+    ctx.view.cluster(name).map(|cluster| Regarding::from(&cluster))
+}
+
+/// A Namespace.
+pub(super) fn namespace(ctx: &Ctx, name: &str) -> Option<Regarding> {
+    let key = TemplateKey {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        namespace: String::new(),
+        name: name.to_owned(),
+    };
+    template(ctx, &key)
+}
+
+/// A policy.
+pub(super) fn policy(ctx: &Ctx, key: &PolicyKey) -> Option<Regarding> {
+    let kind = match key.namespace.as_str() {
+        "" => &kinds::CLUSTER_PROPAGATION_POLICY,
+        _ => &kinds::PROPAGATION_POLICY,
+    };
+    let world = ctx.view.world();
+    let uid = world.policies.get(key)?.uid.clone();
+    let PolicyKey { namespace, name } = key.clone();
+    Some(Regarding { api_version: kind.api_version(), kind: kind.kind.to_owned(), namespace, name, uid })
+}
+
+/// A rebalancer, of which nothing but its name is known.
+pub(super) fn rebalancer(_: &Ctx, name: &str) -> Option<Regarding> {
+    let kind = &kinds::WORKLOAD_REBALANCER;
+    let (api_version, kind) = (kind.api_version(), kind.kind.to_owned());
+    Some(Regarding { api_version, kind, name: name.to_owned(), ..Regarding::default() })
+}
+
+/// An Event itself: nothing is told about it.
+pub(super) fn nothing(_: &Ctx, _: &EventKey) -> Option<Regarding> {
+    None
+}

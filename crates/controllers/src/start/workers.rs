@@ -1,0 +1,123 @@
+//! Puts workers to the queues: each queue has its controller. A reconcile that panics is counted, logged, told as an
+//! Event on its object, and its key is tried again.
+
+use supervise::Panic;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{Starter, regarding};
+use crate::ctx::Ctx;
+use crate::events::{Regarding, Tone};
+use crate::runtime::run;
+use crate::view::WorkKey;
+use crate::{
+    binding, binding_status, clients, cluster, cluster_status, credentials, dependencies, detector, events, execution,
+    failover, namespaces, policies, policy_status, rebalancer, scheduler, taint_policies,
+};
+
+/// Workers per controller.
+const WORKERS: usize = 8;
+/// Workers that renew credentials: members that do not answer must not delay the others for long.
+const CREDENTIAL_WORKERS: usize = 4;
+
+/// The component that Events about panics name.
+const COMPONENT: &str = "longshore-controllers";
+/// Reason of Events about panics.
+const PANICKED: &str = "ReconcilePanicked";
+
+impl Starter {
+    /// Starts the workers of every queue that exists once.
+    pub(super) fn start_workers(&self) -> Vec<JoinHandle<()>> {
+        let (queues, stop) = (&self.ctx.queues, &self.stop);
+        let mut workers = Vec::new();
+        macro_rules! controller {
+            ($name:literal, $queue:expr, $workers:expr, $about:path, $reconcile:path) => {{
+                let (ctx, told) = (self.ctx.clone(), self.ctx.clone());
+                workers.extend(run(
+                    $name,
+                    &$queue,
+                    $workers,
+                    stop,
+                    move |key, panic| {
+                        told.supervisor.reconcile_panicked($name, key, panic);
+                        tell_panic(&told, $about(&told, key));
+                    },
+                    move |key| {
+                        let ctx = ctx.clone();
+                        async move {
+                            ctx.supervisor.inject($name, &key);
+                            $reconcile(&ctx, &key).await
+                        }
+                    },
+                ));
+            }};
+        }
+        controller!("detector", queues.templates, WORKERS, regarding::template, detector::reconcile);
+        controller!("scheduler", queues.placements, WORKERS, regarding::binding, scheduler::reconcile);
+        controller!("binding", queues.works, WORKERS, regarding::binding, binding::reconcile);
+        controller!(
+            "binding-status",
+            queues.statuses,
+            WORKERS,
+            regarding::binding,
+            binding_status::reconcile
+        );
+        controller!("clients", queues.clients, 1, regarding::cluster, clients::reconcile);
+        controller!(
+            "credentials",
+            queues.credentials,
+            CREDENTIAL_WORKERS,
+            regarding::cluster,
+            credentials::reconcile
+        );
+        controller!("cluster", queues.clusters, 1, regarding::cluster, cluster::reconcile);
+        controller!(
+            "cluster-status",
+            queues.cluster_status,
+            WORKERS,
+            regarding::cluster,
+            cluster_status::reconcile
+        );
+        controller!("policies", queues.policies, 1, regarding::policy, policies::reconcile);
+        controller!(
+            "dependencies",
+            queues.dependencies,
+            WORKERS,
+            regarding::binding,
+            dependencies::reconcile
+        );
+        controller!("attachments", queues.attachments, WORKERS, regarding::template, dependencies::attach);
+        controller!("failover", queues.failover, 1, regarding::binding, failover::reconcile);
+        controller!("taints", queues.taints, 1, regarding::cluster, taint_policies::reconcile);
+        controller!("rebalancer", queues.rebalancers, 1, regarding::rebalancer, rebalancer::reconcile);
+        controller!("policy-status", queues.policy_status, 1, regarding::policy, policy_status::reconcile);
+        controller!("events", queues.news, 1, regarding::nothing, events::reconcile);
+        controller!("namespaces", queues.namespaces, 1, regarding::namespace, namespaces::reconcile);
+        workers
+    }
+
+    /// Starts the workers that write to one member.
+    pub(super) fn start_execution(&self, cluster: &str, stop: &CancellationToken) -> Vec<JoinHandle<()>> {
+        let (ctx, told) = (self.ctx.clone(), self.ctx.clone());
+        let queue = ctx.queues.execution.of(cluster);
+        let panicked = move |key: &WorkKey, panic: &Panic| {
+            told.supervisor.reconcile_panicked("execution", key, panic);
+            tell_panic(&told, regarding::work(&told, key));
+        };
+        run("execution", &queue, WORKERS, stop, panicked, move |key| {
+            let ctx = ctx.clone();
+            async move {
+                ctx.supervisor.inject("execution", &key);
+                execution::reconcile(&ctx, &key).await
+            }
+        })
+    }
+}
+
+/// Tells users that their object met a fault of ours. What the panic said may be about others' objects, so it is in the
+/// log only.
+fn tell_panic(ctx: &Ctx, about: Option<Regarding>) {
+    let message = "an internal error (panic) stopped work on this object; it is tried again. \
+                   The log of the controllers says where it happened";
+    ctx.tell(about, COMPONENT, Tone::Warning, PANICKED, message);
+}

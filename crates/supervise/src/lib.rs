@@ -1,0 +1,14 @@
+//! How a process goes on when a part of it panics: panics are caught, tasks that must run for ever are restarted with
+//! back-off, locks outlive a panic. Knows nothing of what the tasks do, and of no server.
+
+mod backoff;
+mod caught;
+mod injected;
+mod locks;
+mod task;
+
+pub use backoff::Backoff;
+pub use caught::{Panic, catch, catch_call};
+pub use injected::Injector;
+pub use locks::Recovered;
+pub use task::keep_running;
