@@ -11,8 +11,8 @@ use crate::events::{Regarding, Tone};
 use crate::runtime::run;
 use crate::view::WorkKey;
 use crate::{
-    binding, binding_status, clients, cluster, cluster_status, credentials, dependencies, detector, events, execution,
-    failover, namespaces, policies, policy_status, rebalancer, scheduler, taint_policies,
+    binding, binding_status, clients, cluster, cluster_status, credentials, dependencies, detector, events,
+    execution, failover, namespaces, policies, policy_status, rebalancer, scheduler, taint_policies,
 };
 
 /// Workers per controller.
