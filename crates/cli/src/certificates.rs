@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
 use rcgen::{
@@ -80,7 +81,8 @@ impl Certificates {
     }
 }
 
-fn load(directory: &Path) -> Result<Option<Pair>> {
+/// The authority that the directory holds; none if there is none yet.
+pub fn load(directory: &Path) -> Result<Option<Pair>> {
     let read = |name: &str| match std::fs::read_to_string(directory.join(name)) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -106,6 +108,11 @@ pub fn server_pair(authority: &Pair, names: &[String]) -> Result<Pair> {
     server_certificate(&issuer(authority)?, "longshore-webhook", names)
 }
 
+/// A certificate by which its owner is this user in these groups, for as long as it lasts.
+pub fn client_pair(authority: &Pair, user: &str, groups: &[&str], lifetime: Duration) -> Result<Pair> {
+    client_certificate(&issuer(authority)?, user, groups, lifetime)
+}
+
 /// How a certificate says a name or an address.
 fn subject_name(name: &str) -> Result<SanType> {
     Ok(match name.parse::<IpAddr>() {
@@ -126,7 +133,7 @@ fn issuer(authority: &Pair) -> Result<Issuer<'static, KeyPair>> {
 
 /// A new authority.
 pub fn make_authority() -> Result<Pair> {
-    let mut params = params("longshore-ca", &[], AUTHORITY_DAYS)?;
+    let mut params = params("longshore-ca", &[], days(AUTHORITY_DAYS))?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let key = KeyPair::generate().context("make a key")?;
@@ -135,14 +142,23 @@ pub fn make_authority() -> Result<Pair> {
 }
 
 fn server_certificate(issuer: &Issuer<'_, KeyPair>, common_name: &str, names: Vec<SanType>) -> Result<Pair> {
-    let mut params = params(common_name, &[], LEAF_DAYS)?;
+    let mut params = params(common_name, &[], days(LEAF_DAYS))?;
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.subject_alt_names = names;
     sign(params, issuer)
 }
 
 fn administrator_certificate(issuer: &Issuer<'_, KeyPair>) -> Result<Pair> {
-    let mut params = params("longshore-admin", &["system:masters"], LEAF_DAYS)?;
+    client_certificate(issuer, "longshore-admin", &["system:masters"], days(LEAF_DAYS))
+}
+
+fn client_certificate(
+    issuer: &Issuer<'_, KeyPair>,
+    user: &str,
+    groups: &[&str],
+    lifetime: Duration,
+) -> Result<Pair> {
+    let mut params = params(user, groups, lifetime)?;
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     sign(params, issuer)
 }
@@ -153,7 +169,12 @@ fn sign(params: CertificateParams, issuer: &Issuer<'_, KeyPair>) -> Result<Pair>
     Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-fn params(common_name: &str, organisations: &[&str], days: i64) -> Result<CertificateParams> {
+/// So many days.
+pub fn days(count: i64) -> Duration {
+    Duration::from_secs(count.unsigned_abs() * 86_400)
+}
+
+fn params(common_name: &str, organisations: &[&str], lifetime: Duration) -> Result<CertificateParams> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, common_name);
@@ -162,8 +183,8 @@ fn params(common_name: &str, organisations: &[&str], days: i64) -> Result<Certif
     }
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     // An hour back, for clients whose clocks are behind.
-    let now = std::time::SystemTime::now();
-    params.not_before = (now - std::time::Duration::from_secs(3_600)).into();
-    params.not_after = (now + std::time::Duration::from_secs(u64::try_from(days)? * 86_400)).into();
+    let now = SystemTime::now();
+    params.not_before = (now - Duration::from_secs(3_600)).into();
+    params.not_after = (now + lifetime).into();
     Ok(params)
 }

@@ -114,6 +114,12 @@ impl Connection {
         if file.exists() { read(&file) } else { Err(nobody()) }
     }
 
+    /// The connection that one context of one file describes.
+    pub fn to(kubeconfig: &Path, context: &str) -> Self {
+        let (kubeconfig, context) = (Some(kubeconfig.to_owned()), Some(context.to_owned()));
+        Self { kubeconfig, context, namespace: None }
+    }
+
     fn chosen(&self, kubeconfig: &Kubeconfig) -> Result<String> {
         let known: Vec<&str> = kubeconfig.contexts.iter().map(|named| named.name.as_str()).collect();
         let current = kubeconfig.current_context.clone().filter(|name| !name.is_empty());

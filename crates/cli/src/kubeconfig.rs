@@ -1,4 +1,5 @@
-//! The file that lets kubectl in: what `up` writes, and `longshore kubeconfig`, which prints one context of it.
+//! The file that lets kubectl in: what `up` writes, and `longshore kubeconfig`, which prints one context of it, or a
+//! context for another user.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -10,17 +11,21 @@ use base64::engine::general_purpose::STANDARD;
 use kube::config::Kubeconfig;
 use serde_json::Value;
 
-use crate::certificates::Certificates;
-use crate::{Hint, places};
+use crate::certificates::{Certificates, Pair};
+use crate::{Hint, output, places};
+
+mod user;
 
 /// The context of the control plane.
 pub const CONTROL: &str = "longshore";
+/// The user that `up` makes.
+const ADMINISTRATOR: &str = "longshore-admin";
 
 /// Arguments of `longshore kubeconfig`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The context to print: a member such as member1; the control plane if there is none
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", conflicts_with_all = ["user", "serviceaccount"])]
     name: Option<String>,
     /// Where `longshore up` keeps everything [default: longshore in the user's data home]
     #[arg(long, value_name = "DIR", env = "LONGSHORE_DATA_DIR")]
@@ -28,6 +33,8 @@ pub struct Arguments {
     /// The address to print, for clients elsewhere, such as https://longshore.example:6500 [default: the local one]
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    #[command(flatten)]
+    user: user::UserFlags,
 }
 
 /// API servers by the names of their contexts, and what their clients have to show.
@@ -36,8 +43,25 @@ struct Contexts {
     servers: Vec<(String, String)>,
     /// Base64 of PEM, as the file has it.
     authority: String,
-    certificate: String,
-    key: String,
+    /// Who asks.
+    user: String,
+    credential: Credential,
+    /// The namespace of every context; empty for none.
+    namespace: String,
+}
+
+/// What a client proves with who it is.
+enum Credential {
+    /// Base64 of PEM, as the file has it.
+    Certificate { certificate: String, key: String },
+    /// A bearer token.
+    Token(String),
+}
+
+impl Credential {
+    fn pair(pair: &Pair) -> Self {
+        Self::Certificate { certificate: STANDARD.encode(&pair.certificate), key: STANDARD.encode(&pair.key) }
+    }
 }
 
 /// A kubeconfig with a context per API server; the first is the current one.
@@ -45,15 +69,17 @@ pub fn kubeconfig(servers: &[(String, String)], certificates: &Certificates) -> 
     let contexts = Contexts {
         servers: servers.to_vec(),
         authority: STANDARD.encode(&certificates.authority),
-        certificate: STANDARD.encode(&certificates.administrator.certificate),
-        key: STANDARD.encode(&certificates.administrator.key),
+        user: ADMINISTRATOR.to_owned(),
+        credential: Credential::pair(&certificates.administrator),
+        namespace: String::new(),
     };
     contexts.text()
 }
 
 /// Prints one context as a kubeconfig that needs no other file.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let file = places::data_dir(arguments.data_dir.as_deref())?.join("kubeconfig");
+    let data_dir = places::data_dir(arguments.data_dir.as_deref())?;
+    let file = data_dir.join("kubeconfig");
     let mut contexts = read(&file)?;
     let name = arguments.name.as_deref().unwrap_or(CONTROL);
     let known: Vec<String> = contexts.servers.iter().map(|(name, _)| name.clone()).collect();
@@ -64,6 +90,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if contexts.servers.is_empty() {
         let hint = Hint(format!("there are {}", known.join(", ")));
         return Err(anyhow::Error::new(hint).context(format!("find context {name:?} in {}", file.display())));
+    }
+    if let Some(made) = arguments.user.made(&data_dir)? {
+        contexts.user = made.user;
+        contexts.credential = made.credential;
+        contexts.namespace = made.namespace;
     }
     std::io::stdout().write_all(contexts.text().as_bytes()).context("print")
 }
@@ -101,8 +132,12 @@ fn contexts(config: &Value) -> Option<Contexts> {
     Some(Contexts {
         servers: list("contexts").iter().filter_map(server).collect(),
         authority: text(authority)?,
-        certificate: text(&user["client-certificate-data"])?,
-        key: text(&user["client-key-data"])?,
+        user: ADMINISTRATOR.to_owned(),
+        credential: Credential::Certificate {
+            certificate: text(&user["client-certificate-data"])?,
+            key: text(&user["client-key-data"])?,
+        },
+        namespace: String::new(),
     })
 }
 
@@ -115,24 +150,43 @@ impl Contexts {
                 "- name: {name}\n  cluster:\n    server: {server}\n    certificate-authority-data: {authority}\n"
             )
         };
+        let user = quoted(&self.user);
+        let namespace = match self.namespace.as_str() {
+            "" => String::new(),
+            namespace => format!("    namespace: {}\n", quoted(namespace)),
+        };
         let context = |(name, _): &(String, String)| {
-            format!("- name: {name}\n  context:\n    cluster: {name}\n    user: longshore-admin\n")
+            format!("- name: {name}\n  context:\n    cluster: {name}\n    user: {user}\n{namespace}")
         };
         let clusters: String = self.servers.iter().map(cluster).collect();
         let contexts: String = self.servers.iter().map(context).collect();
-        let (certificate, key) = (&self.certificate, &self.key);
+        let credential = match &self.credential {
+            Credential::Certificate { certificate, key } => {
+                format!("client-certificate-data: {certificate}\n    client-key-data: {key}")
+            }
+            Credential::Token(token) => format!("token: {token}"),
+        };
         format!(
             "apiVersion: v1
 kind: Config
 current-context: {current}
 clusters:
 {clusters}users:
-- name: longshore-admin
+- name: {user}
   user:
-    client-certificate-data: {certificate}
-    client-key-data: {key}
+    {credential}
 contexts:
 {contexts}"
         )
+    }
+}
+
+/// A name as YAML takes it.
+fn quoted(name: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-._@".contains(character);
+    let begins = name.starts_with(|first: char| first.is_ascii_alphabetic());
+    match begins && name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => Value::from(name).to_string(),
     }
 }
