@@ -1,5 +1,6 @@
 //! How do the members' statuses become the template's? One rule per kind, behaviour.md 6.9.
 
+mod deployment;
 mod job;
 
 use api::Text;
@@ -14,7 +15,7 @@ use crate::fields::{at, integer, list, pairs, text};
 pub fn aggregate(template: &Value, items: &[AggregatedStatusItem], now: Timestamp) -> Option<Value> {
     let items = &items.iter().map(Told::from).collect::<Vec<_>>()[..];
     let new = match Kind::of(template)? {
-        Kind::Deployment => counters(template, items, &DEPLOYMENT),
+        Kind::Deployment => deployment::aggregate(template, items, now),
         Kind::ReplicaSet => counters(template, items, &REPLICA_SET),
         Kind::StatefulSet => counters(template, items, &STATEFUL_SET),
         Kind::DaemonSet => counters(template, items, &DAEMON_SET),

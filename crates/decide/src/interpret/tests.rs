@@ -271,11 +271,16 @@ fn counters_add_up_and_the_generation_follows_the_slowest_member() {
     let sums = json!({"replicas": 4, "readyReplicas": 2, "conditions": [1]});
     let mut observed = sums.clone();
     observed["observedGeneration"] = json!(3);
-    check_aggregate(&deployment, &[member(3), member(3)], observed);
-    check_aggregate(&deployment, &[member(3), member(2)], sums);
     check_aggregate(&deployment, &[], json!({"conditions": [1]}));
+    let replica_set = object(
+        "apps/v1",
+        "ReplicaSet",
+        json!({"metadata": {"generation": 3}, "status": {"conditions": [1], "availableReplicas": 2}}),
+    );
+    check_aggregate(&replica_set, &[member(3), member(3)], observed);
+    check_aggregate(&replica_set, &[member(3), member(2)], sums);
     check_aggregate(
-        &deployment,
+        &replica_set,
         &[member(3), Value::Null],
         json!({"replicas": 2, "readyReplicas": 1, "conditions": [1]}),
     );
