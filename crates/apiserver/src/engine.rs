@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Rbac;
 use crate::admission::Admission;
 use crate::error::{ApiError, Subject};
+use crate::extension::{Extension, Served};
 use crate::housekeeping::Housekeeping;
 use crate::limits::Turns;
 use crate::metrics::Metrics;
@@ -50,6 +51,8 @@ pub(crate) struct Engine {
     /// Held while a definition is written: whether its names are free depends on all the others.
     pub definition_writes: tokio::sync::Mutex<()>,
     pub housekeeping: Housekeeping,
+    /// Resources that are computed.
+    pub extension: Option<Served>,
     pub openapi: OpenApiCache,
     pub metrics: Metrics,
     /// Who gets in.
@@ -71,9 +74,9 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub fn new(config: Config, security: Security) -> Arc<Self> {
+    pub fn new(config: Config, security: Security, extension: Option<Extension>) -> Arc<Self> {
         let custom = crate::verbs::definitions::load(&config.store);
-        let registry = Registry::new(custom.values());
+        let registry = Registry::new(custom.values(), extension.as_ref());
         let rbac = Rbac::load(&config.store);
         let webhooks = Webhooks::load(&config.store);
         let policies = Policies::load(&config.store);
@@ -87,6 +90,7 @@ impl Engine {
             custom: std::sync::Mutex::new(custom),
             definition_writes: tokio::sync::Mutex::new(()),
             housekeeping: Housekeeping::default(),
+            extension: extension.map(Served::from),
             openapi: OpenApiCache::default(),
             metrics: Metrics::default(),
             webhooks,

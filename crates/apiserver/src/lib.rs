@@ -19,6 +19,7 @@ mod documents;
 mod engine;
 pub mod error;
 mod expressions;
+pub mod extension;
 mod gotext;
 mod housekeeping;
 mod jsonpath;

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::extension::Extension;
+
 mod resource;
 
 pub use resource::{Definition, Resource};
@@ -37,10 +39,14 @@ impl Group {
 }
 
 impl Registry {
-    /// The registry of the built-in kinds and these custom ones.
-    pub fn new<'a>(custom: impl IntoIterator<Item = &'a Arc<Definition>>) -> Self {
+    /// The registry of the built-in kinds, these custom ones and what is computed.
+    pub fn new<'a>(
+        custom: impl IntoIterator<Item = &'a Arc<Definition>>,
+        extension: Option<&Extension>,
+    ) -> Self {
         let mut registry = Self::default();
         resource::builtin().for_each(|resource| registry.add(resource));
+        extension.into_iter().flat_map(resource::computed).for_each(|resource| registry.add(resource));
         for definition in custom {
             resource::custom(definition).for_each(|resource| registry.add(resource));
         }

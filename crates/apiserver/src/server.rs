@@ -22,6 +22,7 @@ use crate::compaction::{HISTORY_BYTES_MAX, HISTORY_KEPT};
 use crate::content::{self, Accepted, BODY_BYTES_MAX};
 use crate::engine::{Config, Engine};
 use crate::error::ApiError;
+use crate::extension::Extension;
 use crate::housekeeping::Chore;
 use crate::limits::{Payer, Place};
 use crate::request::{Query, Target};
@@ -51,9 +52,18 @@ impl ApiServer {
     }
 
     /// The same, where others get in too.
-    pub async fn secured(config: Config, mut security: Security) -> Result<Self, ApiError> {
+    pub async fn secured(config: Config, security: Security) -> Result<Self, ApiError> {
+        Self::extended(config, security, None).await
+    }
+
+    /// The same, with a group of computed resources.
+    pub async fn extended(
+        config: Config,
+        mut security: Security,
+        extension: Option<Extension>,
+    ) -> Result<Self, ApiError> {
         let roles = security.roles.take();
-        let engine = Engine::new(config, security);
+        let engine = Engine::new(config, security, extension);
         engine.bootstrap().await?;
         if let Some(roles) = roles {
             engine.bootstrap_roles(&roles).await?;
@@ -231,7 +241,9 @@ impl ApiServer {
         };
         let accepted = Accepted::from_headers(&parts.headers)?;
         let agent = parts.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
-        let call = self.engine.call(path, query, accepted, identity, agent.unwrap_or_default().to_owned())?;
+        let mut call =
+            self.engine.call(path, query, accepted, identity, agent.unwrap_or_default().to_owned())?;
+        call.command = kubectl_command(&parts);
         let body = read_body(body).await?;
         if let Some(record) = record {
             record.note_request(&body);
@@ -274,6 +286,12 @@ impl ApiServer {
         });
         performed.await.unwrap_or_else(|_| Err(ApiError::internal(UNHANDLED)))
     }
+}
+
+/// The kubectl command that sends a request, as it says itself.
+fn kubectl_command(parts: &Parts) -> String {
+    let said = parts.headers.get("kubectl-command").and_then(|value| value.to_str().ok());
+    said.unwrap_or_default().to_owned()
 }
 
 /// A request that was let through.

@@ -56,6 +56,8 @@ pub(crate) struct Call {
     pub accepted: Accepted,
     pub identity: Identity,
     pub user_agent: String,
+    /// The kubectl command that sends it, such as `kubectl logs`; empty for other clients.
+    pub command: String,
     /// What is to be written down about the request.
     pub notes: Notes,
 }
@@ -91,7 +93,7 @@ impl Engine {
         let fits = match (resource.namespaced, &path.namespace, &path.name) {
             (true, Some(_), _) | (false, None, _) => true,
             // A namespaced collection can be read over all namespaces, and reviews are posted that way.
-            (true, None, name) => name.is_none(),
+            (true, None, name) => name.is_none() || resource.is_computed,
             (false, Some(_), _) => false,
         };
         let ResourcePath { namespace, name, subresource, .. } = path;
@@ -107,6 +109,7 @@ impl Engine {
                     accepted,
                     identity,
                     user_agent,
+                    command: String::new(),
                     notes,
                 })
             }
@@ -121,6 +124,7 @@ impl Engine {
             (false, _, _) if !call.accepted.plain => {
                 Err(ApiError::not_acceptable("application/json, application/yaml"))
             }
+            (false, _, _) if call.resource.is_computed => self.compute(sent, &call).await,
             (false, _, _) => self.review(sent, &call),
             (true, false, _) => self.on_collection(sent, &call).await,
             (true, true, "") => self.on_object(sent, &call).await,
@@ -135,6 +139,9 @@ impl Engine {
     }
 
     async fn on_collection(self: &Arc<Self>, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
+        if let Some(refused) = self.pods_elsewhere(call).filter(|_| sent.method == Method::GET) {
+            return Err(refused);
+        }
         match sent.method {
             Method::GET if call.query.flag("watch") => self.watch(call.clone()),
             Method::GET => self.list(call).await,

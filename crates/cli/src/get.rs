@@ -16,6 +16,7 @@ use crate::progress::saying;
 use crate::{Hint, members};
 
 mod asked;
+mod computed;
 mod shown;
 mod silent;
 
@@ -56,6 +57,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let control = arguments.connection.open().await?;
     let kinds = Kinds::of(&control.rest).await?;
     let question = question(arguments, &control, &kinds)?;
+    if control.computes().await? {
+        return computed::run(arguments, &control, &question).await;
+    }
     let clusters = members::chosen(&control, &arguments.clusters).await?;
     let asked = clusters.iter().map(|cluster| {
         let (control, question) = (&control, &question);

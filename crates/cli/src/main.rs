@@ -8,6 +8,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 mod apply;
 mod backup;
 mod certificates;
+mod computed;
 mod connection;
 mod control;
 mod controllers;

@@ -161,6 +161,9 @@ pub async fn planned(control: &Control, requests: &[(Request, Option<Value>)]) -
         output::tell("note: the server cannot try these changes, so defaults are filled in here:");
         notes.iter().for_each(|note| output::tell(&format!("  {note}")));
     }
+    if control.computes().await? {
+        return computed(control, &changes, beyond).await;
+    }
     let world = control.world().await?;
     let gates = control.switches().await?.changed();
     let plan = plan(&world, &changes, Answers::BRAIN)?;
@@ -168,6 +171,16 @@ pub async fn planned(control: &Control, requests: &[(Request, Option<Value>)]) -
     let notes =
         beyond.iter().map(ToString::to_string).chain(late).chain(remarked(&world, &changes)?).collect();
     Ok(Planned { plan, notes, gates, beyond })
+}
+
+/// The same, as the control plane computes it for who may not read everything.
+async fn computed(control: &Control, changes: &[Change], beyond: Vec<Beyond>) -> Result<Planned> {
+    let answer = saying("asking for the plan", control.computed_plan(changes)).await?;
+    let hidden = (answer.hidden > 0).then(|| {
+        format!("{} more templates are concerned, in namespaces that you cannot read.", answer.hidden)
+    });
+    let notes = beyond.iter().map(ToString::to_string).chain(answer.notes).chain(hidden).collect();
+    Ok(Planned { plan: answer.plan, notes, gates: answer.gates, beyond })
 }
 
 /// What there is to say about the policies among the changes.

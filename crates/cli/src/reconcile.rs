@@ -8,14 +8,14 @@ use decide::orphans::orphans;
 use decide::world::Answers;
 use decide::{TemplateKey, World};
 use futures::{StreamExt as _, stream};
+use plane::reports::{Standing, standing};
 use serde_json::json;
 
 use crate::connection::{Connection, Control};
 use crate::kinds::{Kinds, Target};
-use crate::reconcile::standing::{Standing, standing};
 use crate::{Hint, output, policies};
 
-mod standing;
+mod computed;
 
 /// How many templates are written at once.
 const AT_ONCE: usize = 16;
@@ -46,6 +46,9 @@ pub struct Arguments {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let control = arguments.connection.open_to_write().await?;
     let kinds = Kinds::of(&control.rest).await?;
+    if control.computes().await? {
+        return computed::run(arguments, &control, &kinds).await;
+    }
     let world = control.world().await?;
     let chosen = chosen(arguments, &control, &kinds, &world).await?;
     let mut waiting = Vec::new();

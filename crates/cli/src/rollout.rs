@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, anyhow};
 use api::records::Past;
 use api::{ObjectMeta, PropagationSpec};
 use controllers::rest::{Collection, Error, Written};
+use plane::reports::{Follower, TemplateReport, followers};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -14,10 +15,8 @@ use crate::Hint;
 use crate::connection::{Connection, Control};
 use crate::output::{self, Format};
 use crate::policies::{self, Found};
-use crate::rollout::followers::{Follower, followers};
 use crate::watch::{View, watch};
 
-mod followers;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -250,6 +249,11 @@ fn pick<'p>(found: &Found, all: &'p [Past], wanted: i64) -> Result<&'p Past> {
 }
 
 async fn followed(control: &Control, found: &Found) -> Result<Vec<Follower>> {
+    if control.computes().await? {
+        let answer = control.computed_report::<Vec<TemplateReport>>("templates").await?;
+        let owned = answer.report.into_iter().filter(|one| one.owner == Some(found.key()));
+        return Ok(owned.filter_map(|one| one.follower).collect());
+    }
     let world = control.world().await.context("find who follows")?;
     let policy =
         world.policies.get(&found.key()).ok_or_else(|| anyhow!("{} has just gone", found.printed()))?;

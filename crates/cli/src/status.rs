@@ -5,16 +5,13 @@ use controllers::rest::{Error, Path};
 
 use crate::connection::{Connection, Control};
 use crate::output::{self, Format};
-use crate::status::report::{Report, report};
 use crate::text::Paint;
 use crate::watch::{View, watch};
+use plane::reports::{Report, report};
 
-mod report;
 mod shown;
-mod stuck;
 #[cfg(test)]
 mod tests;
-mod unknown;
 
 /// Arguments of `longshore status`.
 #[derive(clap::Args)]
@@ -45,7 +42,19 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
+/// What a user may see who may not read everything.
+async fn computed(control: &Control) -> Result<Report> {
+    let answer = control.computed_report::<Report>("status").await?;
+    if answer.is_of_namespace {
+        output::tell(&format!("note: this is what you may see, in namespace {}", control.namespace));
+    }
+    Ok(Report { context: control.context.clone(), ..answer.report })
+}
+
 async fn seen(control: &Control) -> Result<Report> {
+    if control.computes().await? {
+        return computed(control).await;
+    }
     let world = control.world().await?;
     let gates = control.switches().await?.changed();
     let mut report = report(&world, control.context.clone(), gates);

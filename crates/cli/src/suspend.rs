@@ -5,13 +5,15 @@ use anyhow::{Context as _, Result};
 use api::{Suspension, kinds, names};
 use controllers::rest::{Collection, Error};
 use decide::world::Change;
+use plane::reports::Report;
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
 use crate::kinds::{Kinds, Target};
 use crate::suspend::brake::{Wish, brake, is_same};
 use crate::suspend::released::released;
-use crate::{Hint, members, output};
+use crate::text::Paint;
+use crate::{Hint, members, output, plan};
 
 mod brake;
 mod released;
@@ -69,9 +71,7 @@ struct Braked {
 pub async fn suspend(arguments: &Suspend) -> Result<()> {
     let what = &arguments.what;
     let (control, braked) = find(what).await?;
-    if !what.cluster.is_empty() {
-        members::chosen(&control, &what.cluster).await?;
-    }
+    check_clusters(&control, &what.cluster).await?;
     let after = brake(braked.suspension()?.as_ref(), Wish::Suspend, &what.cluster)?;
     if is_same(braked.suspension()?.as_ref(), after.as_ref()) {
         return output::print(&format!("{} already suspended\n", braked.printed));
@@ -94,17 +94,47 @@ pub async fn resume(arguments: &Resume) -> Result<()> {
     if is_same(before.as_ref(), after.as_ref()) {
         return not_suspended(&control, what, &braked).await;
     }
-    let world = control.world().await?;
-    let released = released(&world, &braked.change(after.as_ref()))?;
-    match released.is_empty() {
-        true => output::tell("Nothing is dispatched by that: nothing waits, or others hold it too."),
-        false => output::tell(&format!("This dispatches\n{}", released::shown(&released).trim_end())),
-    }
+    tell_released(&control, &braked.change(after.as_ref())).await?;
     if !output::confirm(&format!("Resume {}?", braked.printed), arguments.yes)? {
         return Err(anyhow::anyhow!("nothing was changed"));
     }
     braked.write(&control, after.as_ref()).await?;
     output::print(&format!("{} resumed\n", braked.printed))
+}
+
+/// Says what a change lets go; to users who may not read everything, what the control plane says that it does.
+async fn tell_released(control: &Control, change: &Change) -> Result<()> {
+    if control.computes().await? {
+        let answer = control.computed_plan(std::slice::from_ref(change)).await?;
+        output::tell(plan::shown(&answer.plan, &answer.notes, false, Paint::of_stdout()).trim_end());
+        return Ok(());
+    }
+    let world = control.world().await?;
+    let released = released(&world, change)?;
+    match released.is_empty() {
+        true => output::tell("Nothing is dispatched by that: nothing waits, or others hold it too."),
+        false => output::tell(&format!("This dispatches\n{}", released::shown(&released).trim_end())),
+    }
+    Ok(())
+}
+
+/// Clusters that are named have to be there.
+async fn check_clusters(control: &Control, names: &[String]) -> Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    if !control.computes().await? {
+        return members::chosen(control, names).await.map(drop);
+    }
+    let known = control.computed_report::<Report>("status").await?.report.clusters;
+    let known: Vec<&str> = known.iter().map(|cluster| cluster.name.as_str()).collect();
+    match names.iter().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(unknown) => {
+            let hint = Hint(format!("there are {}", known.join(", ")));
+            Err(anyhow::Error::new(hint).context(format!("find cluster {unknown:?}")))
+        }
+    }
 }
 
 async fn find(what: &What) -> Result<(Control, Braked)> {
@@ -262,8 +292,13 @@ fn cleared(after: Option<&Suspension>) -> Value {
 async fn not_suspended(control: &Control, what: &What, braked: &Braked) -> Result<()> {
     if what.policy.is_none() {
         let target = Kinds::of(&control.rest).await?.template(&what.template, &control.namespace)?;
-        let world = control.world().await?;
-        let why = decide::why::why(&world, &target.template(), decide::world::Answers::BRAIN);
+        let why = match control.computes().await? {
+            true => Some(control.computed_explanation(&target, None).await?.why),
+            false => {
+                let world = control.world().await?;
+                decide::why::why(&world, &target.template(), decide::world::Answers::BRAIN)
+            }
+        };
         if let Some(hold) = why.and_then(|why| why.holds.into_iter().next()) {
             let hint = Hint("resume its policy with --policy, or change whoever holds it".to_owned());
             return Err(anyhow::Error::new(hint).context(format!("{} is suspended {hold}", braked.printed)));

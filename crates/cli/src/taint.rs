@@ -88,14 +88,6 @@ pub async fn uncordon(arguments: &Cordon) -> Result<()> {
     output::print(&format!("cluster/{} {done}\n", arguments.cluster))
 }
 
-/// A taint as kubectl writes it.
-pub fn printed(taint: &Taint) -> String {
-    match taint.value.as_str() {
-        "" => format!("{}:{}", taint.key, taint.effect),
-        value => format!("{}={value}:{}", taint.key, taint.effect),
-    }
-}
-
 fn is_cordon(taint: &Taint) -> bool {
     taint.key == UNSCHEDULABLE && taint.effect == NO_SCHEDULE
 }

@@ -220,6 +220,7 @@ async fn start_server(
     outlook: Outlook,
     security: Security,
 ) -> Result<ApiServer> {
+    let computing = outlook.clone();
     let config = Config {
         store,
         now: Arc::new(jiff::Timestamp::now),
@@ -232,7 +233,9 @@ async fn start_server(
         ),
         root_ca: certificates.authority.clone(),
     };
-    ApiServer::secured(config, security).await.context("prepare the API server")
+    let extension =
+        plane::extension::extension(computing, switches.changed(), Arc::new(jiff::Timestamp::now));
+    ApiServer::extended(config, security, Some(extension)).await.context("prepare the API server")
 }
 
 /// Resolves at ctrl-C or when the process is asked to end.

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use api::{Work, labels};
 use controllers::rest::{Collection, Rest};
-use decide::why::{Step, Why, steps, why};
+use decide::why::{Why, steps, why};
 use decide::world::Answers;
 use decide::{TemplateKey, World};
+use plane::reports::{Delivery, Explanation, Onto, deliveries};
 use serde::{Deserialize, Serialize};
 
 use crate::Hint;
@@ -16,9 +17,7 @@ use crate::connection::Connection;
 use crate::kinds::{Kinds, Target};
 use crate::output::{self, Format};
 use crate::text::Paint;
-use crate::why::delivery::Delivery;
 
-mod delivery;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -52,21 +51,22 @@ struct Story {
     onto: Option<Onto>,
 }
 
-/// The way onto one cluster.
-#[derive(Serialize)]
-struct Onto {
-    cluster: String,
-    steps: Vec<Step>,
-}
-
 /// Prints why a template is where it is.
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let control = arguments.connection.open().await?;
     let target = Kinds::of(&control.rest).await?.template(&arguments.what, &control.namespace)?;
-    let world = control.world().await?;
-    let key = target.template();
-    let works = works(&control.rest, &world, &key).await?;
-    let story = story(&world, &key, arguments.cluster.as_deref(), &works).ok_or_else(|| missing(&target))?;
+    let cluster = arguments.cluster.as_deref();
+    let story = match control.computes().await? {
+        true => {
+            let Explanation { why, members, onto } = control.computed_explanation(&target, cluster).await?;
+            Story { why, members, onto }
+        }
+        false => {
+            let (world, key) = (control.world().await?, target.template());
+            let works = works(&control.rest, &world, &key).await?;
+            story(&world, &key, cluster, &works).ok_or_else(|| missing(&target))?
+        }
+    };
     match arguments.output {
         Some(format) => format.print(&story),
         None => output::print(&shown::shown(&story, Paint::of_stdout())),
@@ -79,7 +79,7 @@ fn story(world: &World, key: &TemplateKey, cluster: Option<&str>, works: &[Work]
         cluster: cluster.to_owned(),
         steps: steps(world, key, cluster, Answers::BRAIN).unwrap_or_default(),
     });
-    Some(Story { why, members: delivery::deliveries(works, &world.clusters), onto })
+    Some(Story { why, members: deliveries(works, &world.clusters), onto })
 }
 
 fn missing(target: &Target) -> anyhow::Error {

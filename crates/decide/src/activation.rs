@@ -5,7 +5,7 @@
 use std::fmt;
 
 use api::records::{ClaimRecord, Pin, PolicyMark};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::binding::Bound;
 use crate::gates::Gates;
@@ -13,7 +13,7 @@ use crate::policy::{Policy, PolicyKey};
 use crate::template::Template;
 
 /// Whether a binding follows its policy now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", content = "why", rename_all = "camelCase")]
 pub enum Activation {
     /// The binding is made from policy and template as they are now.
@@ -25,7 +25,7 @@ pub enum Activation {
 }
 
 /// Why a binding follows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum FollowWhy {
     /// The policy acts at once.
@@ -43,7 +43,7 @@ pub enum FollowWhy {
 }
 
 /// Why a binding waits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum HoldWhy {
     /// The policy is lazy and the template did not change since (L1).
@@ -78,7 +78,7 @@ pub enum HoldWhy {
 }
 
 /// What a binding follows while it waits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Follows {
     /// There is no binding, so nothing is propagated.

@@ -5,8 +5,8 @@
 use std::fmt;
 
 use api::{Object, labels};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::gates::Gates;
@@ -55,18 +55,18 @@ pub struct Review<'r> {
 }
 
 /// Something that is allowed and probably not meant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning(pub String);
 
 /// Why an object is refused: everything that is wrong with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
     /// What is wrong, in the order of the fields.
     pub problems: Vec<Problem>,
 }
 
 /// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// Where, as in `spec.placement.spreadConstraints[0]`.
     pub path: String,

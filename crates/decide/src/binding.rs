@@ -7,7 +7,7 @@ use std::fmt;
 use api::binding::{Component, ReplicaRequirements};
 use api::records::{Pin, PolicyMark, SHOWN_GENERATION, SHOWN_POLICY};
 use api::{Binding, kinds};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::claim::record::{self, Marks};
 use crate::gates::Gates;
@@ -59,7 +59,7 @@ impl<'b> Bound<'b> {
 }
 
 /// Why there can be no binding for a template now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Refusal {
     /// Another template of the same name has the binding already (C5).

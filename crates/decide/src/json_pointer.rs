@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Most steps a pointer may take; deeper documents are refused elsewhere too.
@@ -14,7 +14,7 @@ const STEPS_MAX: usize = 100;
 pub struct JsonPointer(Vec<String>);
 
 /// Why a pointer leads nowhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum PointerError {
     /// The text is no JSON pointer.

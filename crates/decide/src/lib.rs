@@ -31,6 +31,7 @@ pub mod readiness;
 pub mod rebalance;
 pub mod remarks;
 pub mod selector;
+pub mod sight;
 pub mod status;
 pub mod template;
 pub mod unknown_clusters;

@@ -2,7 +2,7 @@
 //! as it is (R2, S2, S4). Nothing else shows them: they belong to no policy's status. Changes nothing.
 
 use api::Binding;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::claim::ClaimSeen;
 use crate::policy::PolicyKey;
@@ -10,7 +10,7 @@ use crate::template::{Template, TemplateKey};
 use crate::world::{Answers, World};
 
 /// A template that runs and that no policy claims.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Orphan {
     /// The template.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use api::override_policy::{AppliedOverride, OverrideRule, Overriders};
 use api::{Cluster, OverridePolicy, annotations};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use change::Problem;
@@ -36,7 +36,7 @@ pub enum Overridden {
 }
 
 /// An override policy that could not act.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failed {
     /// The policy; its namespace is empty for a ClusterOverridePolicy.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::activation::{Activation, HoldWhy};
@@ -33,7 +33,7 @@ pub use print::NOWHERE;
 pub use rendered::add_rendered;
 
 /// What a set of changes would do; templates to which nothing happens are left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Per template.
     pub templates: BTreeMap<String, TemplatePlan>,
@@ -42,7 +42,7 @@ pub struct Plan {
 }
 
 /// What would happen to one template.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplatePlan {
     /// The template.
@@ -54,13 +54,13 @@ pub struct TemplatePlan {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HoldWhy>,
     /// What would happen in each cluster; templates to which the same happens share it.
-    #[serde(skip_serializing_if = "is_nowhere")]
+    #[serde(default, skip_serializing_if = "is_nowhere")]
     pub clusters: Arc<BTreeMap<String, ClusterPlan>>,
     /// Which fields change in clusters that keep their copy, at most twenty; values of Secrets are hidden.
-    #[serde(skip_serializing_if = "is_unchanged")]
+    #[serde(default, skip_serializing_if = "is_unchanged")]
     pub fields: Arc<Vec<FieldChange>>,
     /// No cluster has it afterwards: it loses its last copy, or a policy that selects no cluster claims it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nowhere: bool,
     /// Why, in one sentence.
     pub why: Arc<str>,
@@ -75,7 +75,7 @@ fn is_nowhere(clusters: &BTreeMap<String, ClusterPlan>) -> bool {
 }
 
 /// How ownership of a template would change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "camelCase")]
 pub enum ClaimChange {
     /// Nobody had it.
@@ -105,18 +105,18 @@ pub enum ClaimChange {
 }
 
 /// What would happen to a template in one cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterPlan {
     /// What changes.
     #[serde(flatten)]
     pub action: Action,
     /// Suspended there, so nothing is written until it is resumed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
 }
 
 /// A change in one cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "camelCase")]
 pub enum Action {
     /// It appears there.
@@ -145,7 +145,7 @@ pub enum Action {
 }
 
 /// A plan in numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Totals {
     /// Templates to which anything happens.

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use api::cluster::{DISPATCHING, READY};
 use api::{Cluster, ConditionStatus, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::conditions;
 
 /// That the state of a member is unknown: what was last reported of it may be out of date.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unknown {
     /// Since when; absent if the member has never reported.
     #[serde(skip_serializing_if = "Option::is_none")]

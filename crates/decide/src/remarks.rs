@@ -39,11 +39,21 @@ pub fn nowhere(plan: &Plan) -> Option<String> {
 
 /// The same to whoever has the plan before their eyes.
 pub fn remarks(after: &World, policy: &PolicyKey, answers: Answers<'_>) -> Vec<String> {
+    remarks_naming(after, policy, answers, &|_| true)
+}
+
+/// The same to a reader to whom only some policies may be named; the others are counted.
+pub fn remarks_naming(
+    after: &World,
+    policy: &PolicyKey,
+    answers: Answers<'_>,
+    may_name: &dyn Fn(&PolicyKey) -> bool,
+) -> Vec<String> {
     let Some(policy) = after.policies.get(policy) else { return Vec::new() };
     let unknown = unknown_clusters::in_policy(&policy.spec, &after.clusters);
     let rivals = Rivals::of(after, policy, answers);
     let unknown = unknown.iter().map(ToString::to_string);
-    unknown.chain(rivals.sentences()).chain(idle_selectors(after, policy)).collect()
+    unknown.chain(rivals.sentences(may_name)).chain(idle_selectors(after, policy)).collect()
 }
 
 /// Other policies that match what this one matches, and for how many templates.
@@ -56,7 +66,7 @@ struct Rivals {
     /// Nothing but their names tells them apart.
     ties: BTreeMap<PolicyKey, usize>,
     /// How the first template that another policy keeps could be had.
-    remedy: Option<String>,
+    remedy: Option<(PolicyKey, String)>,
 }
 
 impl Rivals {
@@ -105,11 +115,13 @@ impl Rivals {
             && *better == policy.key
             && let Some((owner, template)) = claim.policy().zip(world.templates.get(key))
         {
-            self.remedy = Some(remedy::sentence(world, policy, owner, template));
+            self.remedy = Some((owner.key.clone(), remedy::sentence(world, policy, owner, template)));
         }
     }
 
-    fn sentences(&self) -> impl Iterator<Item = String> {
+    fn sentences(&self, may_name: &dyn Fn(&PolicyKey) -> bool) -> impl Iterator<Item = String> {
+        let named = |rivals: &BTreeMap<PolicyKey, usize>| named(rivals, may_name);
+        let remedy = self.remedy.as_ref().filter(|(owner, _)| may_name(owner)).map(|(_, text)| text.clone());
         let before = named(&self.before)
             .map(|names| format!("Templates that it selects belong to other policies: {names}."));
         let behind = named(&self.behind)
@@ -117,7 +129,7 @@ impl Rivals {
         let ties = named(&self.ties).map(|names| {
             format!("Only the alphabet decides against {names}; a priority would say what is meant.")
         });
-        [before, self.remedy.clone(), behind, ties].into_iter().flatten()
+        [before, remedy, behind, ties].into_iter().flatten()
     }
 }
 
@@ -129,13 +141,18 @@ fn count(rivals: &mut BTreeMap<PolicyKey, usize>, policy: &PolicyKey) {
 }
 
 /// Those with the most templates first; none if there is none.
-fn named(rivals: &BTreeMap<PolicyKey, usize>) -> Option<String> {
-    let mut sorted: Vec<(&PolicyKey, &usize)> = rivals.iter().collect();
+fn named(rivals: &BTreeMap<PolicyKey, usize>, may_name: &dyn Fn(&PolicyKey) -> bool) -> Option<String> {
+    let mut sorted: Vec<(&PolicyKey, &usize)> = rivals.iter().filter(|(key, _)| may_name(key)).collect();
+    let unnamed = rivals.len() - sorted.len();
     sorted.sort_by_key(|(_, templates)| std::cmp::Reverse(**templates));
     let shown = sorted.iter().take(NAMED_MAX).map(|(policy, templates)| format!("{policy} ({templates})"));
     let mut text = shown.collect::<Vec<_>>().join(", ");
     if sorted.len() > NAMED_MAX {
         text.push_str(&format!(" and {} more", sorted.len() - NAMED_MAX));
+    }
+    if unnamed > 0 {
+        let and = if text.is_empty() { "" } else { " and " };
+        text.push_str(&format!("{and}{unnamed} that you cannot read"));
     }
     (!text.is_empty()).then_some(text)
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use api::annotations::APPLIED_PLACEMENT;
 use api::records::Pin;
 use api::{Binding, Scope};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::activation::{Activation, HoldWhy};
 use crate::admission::Rejection;
@@ -32,7 +32,7 @@ pub use holds::{Hold, Holder};
 pub use rivals::{Lost, Rival};
 
 /// Everything there is to say about one template.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Why {
     /// The template.
@@ -43,7 +43,7 @@ pub struct Why {
     /// Why, and everybody who matches.
     pub claim: ClaimWhy,
     /// Who else matches, and why each lost.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<Rival>,
     /// From whom the owner took it by preemption.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub struct Why {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orphaned: Option<Orphan>,
     /// It is on the waiting list of static policies (S3).
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits_for_policy: bool,
     /// Why nothing newer of it reaches the members (R2).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub struct Why {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Rejection>,
     /// Bindings that take it along.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required_by: Vec<BindingKey>,
     /// Where it would be placed if that were decided now, with every cluster that was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,18 +80,18 @@ pub struct Why {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Next>,
     /// Every cluster and its part in it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<ClusterWhy>,
     /// Who holds it back, and where.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<Hold>,
     /// Chosen clusters to which nothing is written now.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspended: Vec<String>,
 }
 
 /// What comes after what is now.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Next {
     /// Who owns it then.
     pub policy: PolicyKey,
@@ -100,7 +100,7 @@ pub struct Next {
 }
 
 /// What a binding was made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InEffect {
     /// The policy.
@@ -111,7 +111,7 @@ pub struct InEffect {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<i64>,
     /// The template was changed since.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub template_changed: bool,
     /// It is what the owner says now.
     #[serde(skip)]
@@ -119,7 +119,7 @@ pub struct InEffect {
 }
 
 /// A policy that a record names by its uid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The uid.
     pub uid: String,
@@ -146,7 +146,7 @@ impl Origin {
 }
 
 /// A policy of the same kind that does not match.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bystander {
     /// The policy.
     pub policy: PolicyKey,
@@ -155,7 +155,7 @@ pub struct Bystander {
 }
 
 /// What does not fit: the nearest any of its selectors came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Mismatch {
     /// The kind has that name in another group or version.

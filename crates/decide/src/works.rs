@@ -17,7 +17,7 @@ use api::binding::TargetCluster;
 use api::failover::PurgeMode;
 use api::records::Pin;
 use api::{Binding, BindingSpec, Cluster, OverridePolicy, Work, names};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use dispatch::{Conflict, Dispatch, Withdraw, dispatch, withdraw};
 pub use drift::{Delivered, was_delivered};
@@ -68,7 +68,7 @@ impl fmt::Display for Works {
 }
 
 /// Why a Work goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Orphan {
     /// The binding is being deleted.
@@ -87,7 +87,7 @@ impl fmt::Display for Orphan {
 }
 
 /// Why no Work is rendered: what the members have stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
 pub enum Frozen {
     /// The binding is being deleted.

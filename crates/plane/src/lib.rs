@@ -2,8 +2,10 @@
 //! and members joined. Shared by everything that puts the parts together; knows no port, no file, no clock.
 
 pub mod admission;
+pub mod extension;
 mod install;
 pub mod outlook;
+pub mod reports;
 pub mod review;
 pub mod roles;
 pub mod webhooks;

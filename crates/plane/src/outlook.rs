@@ -91,6 +91,11 @@ impl Outlook {
         unknown_clusters::in_object(object, &world.clusters).iter().map(ToString::to_string).collect()
     }
 
+    /// The same for those who answer questions about it.
+    pub(crate) fn known(&self, now: Timestamp) -> Option<World> {
+        self.world(now)
+    }
+
     /// Before everything is known nobody can say what a change does; where that matters it has to wait.
     fn unseen(&self, attributes: &Attributes<'_>, object: &Value) -> Result<Vec<String>, ApiError> {
         let limits = [(MAX_MOVED, self.budget.moved), (MAX_DELETED, self.budget.deleted)];

@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+use crate::extension;
+
 const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
 const READ: [&str; 3] = ["get", "list", "watch"];
 const WRITE: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
@@ -20,6 +22,7 @@ pub fn roles() -> Vec<Value> {
         "clusterrolloutpolicies",
         "clustertaintpolicies",
     ];
+    let (plans, answers) = ([extension::PLANS], [extension::EXPLANATIONS, extension::REPORTS]);
     let results = ["resourcebindings", "resourcebindings/status"];
     let policy_admin = json!([
         rule(&all, "policy.karmada.io", &[of_namespace.as_slice(), of_cluster.as_slice()].concat()),
@@ -27,6 +30,8 @@ pub fn roles() -> Vec<Value> {
         rule(&all, "config.karmada.io", &["resourceinterpretercustomizations"]),
         rule(&READ, "cluster.karmada.io", &["clusters", "clusters/status"]),
         rule(&READ, "work.karmada.io", &["resourcebindings", "clusterresourcebindings"]),
+        rule(&["create"], extension::GROUP, &plans),
+        rule(&["get"], extension::GROUP, &answers),
     ]);
     let gathers = json!([
         { "matchLabels": { "rbac.authorization.k8s.io/aggregate-to-edit": "true" } },
@@ -40,14 +45,18 @@ pub fn roles() -> Vec<Value> {
         role(
             "longshore:aggregate-to-edit",
             "edit",
-            json!([rule(&WRITE, "policy.karmada.io", &of_namespace)]),
+            json!([
+                rule(&WRITE, "policy.karmada.io", &of_namespace),
+                rule(&["create"], extension::GROUP, &plans)
+            ]),
         ),
         role(
             "longshore:aggregate-to-view",
             "view",
             json!([
                 rule(&READ, "policy.karmada.io", &of_namespace),
-                rule(&READ, "work.karmada.io", &results)
+                rule(&READ, "work.karmada.io", &results),
+                rule(&["get"], extension::GROUP, &answers)
             ]),
         ),
     ]

@@ -29,6 +29,7 @@ impl Engine {
             accepted: Accepted { language: Language::Json, shape: Shape::Object, plain: true, gzip: false },
             identity: Identity::internal(USER),
             user_agent: USER.to_owned(),
+            command: String::new(),
             notes: crate::audit::Notes::default(),
         }
     }

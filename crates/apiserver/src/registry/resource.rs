@@ -10,6 +10,7 @@ use crate::conversion::Converter;
 use crate::convert::Spelling;
 use crate::crd::{CustomKind, CustomVersion};
 use crate::discovery::group_version;
+use crate::extension::{Computed, Extension};
 use crate::kinds::{self, Kind};
 use crate::schema::{self, Schema, SchemaRef};
 use crate::selector::SelectableFields;
@@ -51,6 +52,8 @@ pub struct Resource {
     pub spelling: Spelling,
     /// The definition behind it, for kinds that are not built in.
     pub custom: Option<Arc<Definition>>,
+    /// Computed when it is asked for.
+    pub is_computed: bool,
     /// Cancelled when the resource is no longer served like this, which ends its watches.
     pub gone: CancellationToken,
 }
@@ -98,9 +101,9 @@ impl Resource {
         group_version(&self.group, &self.version)
     }
 
-    /// Whether objects of it are kept; reviews are only answered.
+    /// Whether objects of it are kept; reviews and what is computed are only answered.
     pub fn is_stored(&self) -> bool {
-        self.has_verb("get")
+        self.has_verb("get") && !self.is_computed
     }
 
     /// Whether discovery says that this can be done with it.
@@ -203,6 +206,7 @@ fn from_kind(kind: &Kind) -> Resource {
         stored_api_version: stored_api_version.into(),
         spelling,
         custom: None,
+        is_computed: false,
         gone: CancellationToken::new(),
     }
 }
@@ -219,6 +223,35 @@ fn from_subresource(part: &kinds::Subresource) -> Subresource {
 
 fn boxed(texts: &[&str]) -> Vec<Box<str>> {
     texts.iter().map(|text| Box::from(*text)).collect()
+}
+
+/// The resources of an extension.
+pub fn computed(extension: &Extension) -> impl Iterator<Item = Arc<Resource>> {
+    extension.resources.iter().map(|resource| Arc::new(from_computed(extension, resource)))
+}
+
+fn from_computed(extension: &Extension, computed: &Computed) -> Resource {
+    Resource {
+        group: extension.group.into(),
+        version: extension.version.into(),
+        kind: computed.kind.into(),
+        list_kind: format!("{}List", computed.kind).into(),
+        plural: computed.plural.into(),
+        singular: computed.singular.into(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
+        namespaced: true,
+        verbs: boxed(computed.verbs),
+        subresources: Vec::new(),
+        schema: Schema::default().into(),
+        selectable: SelectableFields::custom(true, []),
+        table: format!("{}/{}", extension.group, computed.plural).into(),
+        stored_api_version: group_version(extension.group, extension.version).into(),
+        spelling: Spelling::Stored,
+        custom: None,
+        is_computed: true,
+        gone: CancellationToken::new(),
+    }
 }
 
 /// What can be done with every custom kind.
@@ -258,6 +291,7 @@ fn from_version(definition: &Arc<Definition>, version: &CustomVersion) -> Resour
         stored_api_version: group_version(&kind.group, &stored.name).into(),
         spelling,
         custom: Some(definition.clone()),
+        is_computed: false,
         gone: CancellationToken::new(),
     }
 }

@@ -33,6 +33,11 @@ impl Query {
         self.0.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
+    /// Every parameter with its first value.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().rev().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
     /// A switch: absent, `false` and `0` are off, everything else is on (as Kubernetes' conversion does).
     pub fn flag(&self, key: &str) -> bool {
         match self.get(key) {

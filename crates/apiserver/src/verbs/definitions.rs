@@ -130,7 +130,8 @@ impl Engine {
             (_, Some(after)) => drop(custom.insert(name.to_owned(), after)),
             (_, None) => drop(custom.remove(name)),
         }
-        let registry = Registry::new(custom.values());
+        let extension = self.extension.as_ref().map(|served| &served.extension);
+        let registry = Registry::new(custom.values(), extension);
         let old = self.registry.swap(Arc::new(registry));
         // Watches of a kind that is served differently now end; their clients come back.
         let stale = old

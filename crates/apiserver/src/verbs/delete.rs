@@ -151,6 +151,7 @@ impl Call {
             accepted: collection.accepted,
             identity: collection.identity.clone(),
             user_agent: collection.user_agent.clone(),
+            command: collection.command.clone(),
             notes: collection.notes.clone(),
         }
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use decide::readiness::Unknown;
+use plane::reports::Follower;
 
 use super::Generation;
-use super::followers::Follower;
 use crate::text::{table, wrapped};
 
 /// How many templates are shown.
@@ -24,7 +24,7 @@ pub fn followers(policy: &str, newest: i64, followers: &[Follower], all: bool) -
         shown.truncate(ROWS_MAX);
     }
     if !shown.is_empty() {
-        let rows: Vec<Vec<String>> = shown.into_iter().map(Follower::row).collect();
+        let rows: Vec<Vec<String>> = shown.into_iter().map(row).collect();
         text += &format!("\n{}", table(&["TEMPLATE", "FOLLOWS", "STATE"], &rows));
     }
     if more > 0 {
@@ -49,4 +49,17 @@ pub fn history(policy: &str, all: &[Generation]) -> String {
     };
     let rows: Vec<Vec<String>> = all.iter().map(row).collect();
     format!("{policy}\n{}", table(&["GENERATION", "UNTIL", "TEMPLATES", "CHANGE-CAUSE"], &rows))
+}
+
+fn row(one: &Follower) -> Vec<String> {
+    let state = if one.is_current { "up to date" } else { "waits for a change of the template" };
+    let mut state = match one.suspended.as_slice() {
+        [] => state.to_owned(),
+        clusters => format!("{state}, suspended in {}", clusters.join(", ")),
+    };
+    if !one.unknown.is_empty() {
+        let silent: Vec<&str> = one.unknown.iter().map(|one| one.cluster.as_str()).collect();
+        state += &format!(", unknown in {}", silent.join(", "));
+    }
+    vec![one.template.clone(), one.follows.clone(), state]
 }

@@ -2,9 +2,9 @@
 
 use api::records::Past;
 use expect_test::{Expect, expect};
+use plane::reports::followers;
 use serde_json::json;
 
-use super::followers::followers;
 use super::{Generation, shown};
 use crate::stage::{Stage, all, on};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use decide::orphans::Orphan;
+use plane::reports::{ClusterReport, PolicyReport, Report};
 
-use crate::status::report::{ClusterReport, PolicyReport, Report};
 use crate::text::{Paint, some_of, table, wrapped};
 
 /// How many rows of one kind are shown.
@@ -42,7 +42,7 @@ fn clusters(report: &Report, most: usize) -> String {
         let taints = if one.taints.is_empty() { "<none>".to_owned() } else { one.taints.join(", ") };
         let ready = match one.since {
             Some(since) => format!("{} since {since}", one.ready),
-            None => one.ready.to_owned(),
+            None => one.ready.clone(),
         };
         vec![one.name.clone(), ready, one.version.clone(), taints]
     };
@@ -72,7 +72,7 @@ fn policies(report: &Report, most: usize) -> String {
         };
         let lazy = if one.lazy { "Lazy" } else { "<none>" };
         let counts = [one.priority, one.claimed, one.pending, one.suspended].map(|count| count.to_string());
-        [one.kind.to_owned(), name, lazy.to_owned()].into_iter().chain(counts).collect()
+        [one.kind.clone(), name, lazy.to_owned()].into_iter().chain(counts).collect()
     };
     let header = ["KIND", "POLICY", "ACTIVATION", "PRIORITY", "CLAIMED", "PENDING", "SUSPENDED"];
     let sum = |count: fn(&PolicyReport) -> i64| all.iter().map(count).sum::<i64>();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
+use plane::reports::report;
 use serde_json::json;
 
-use super::report::report;
 use super::shown::shown;
 use crate::stage::{Stage, all, on};
 use crate::text::Paint;

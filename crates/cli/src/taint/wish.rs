@@ -123,7 +123,7 @@ mod tests {
             wished(taints.collect(), &wishes, overwrite).map_err(|error| error.to_string())
         });
         let shown = |taints: Vec<Taint>| {
-            let shown = taints.iter().map(crate::taint::printed);
+            let shown = taints.iter().map(plane::reports::taint);
             shown.collect::<Vec<_>>().join(" ")
         };
         let after = after.map(shown);

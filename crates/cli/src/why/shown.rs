@@ -9,9 +9,10 @@ use decide::claim::ClaimReason;
 use decide::placement::Placement;
 use decide::why::{ClusterWhy, InEffect, Verdict, Why};
 use decide::{PolicyKey, TemplateKey};
+use plane::reports::Onto;
 
 use crate::text::{Paint, some_of, wrapped};
-use crate::why::{Onto, Story};
+use crate::why::Story;
 
 /// How wide the column of labels is.
 const LABEL: usize = 12;

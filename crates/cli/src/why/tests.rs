@@ -21,6 +21,9 @@ impl Stage {
     #[track_caller]
     fn check_onto(&self, cluster: Option<&str>, works: &[Work], expected: &Expect) {
         let story = story(&self.world, &nginx(), cluster, works).expect("the template is there");
+        let read: decide::why::Why =
+            serde_json::from_value(json!(story.why)).expect("what was written can be read");
+        assert_eq!(read, story.why, "the control plane's answer says the same as one that is computed here");
         let text = shown::shown(&story, Paint::NONE);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "too wide:\n{text}");
         expected.assert_eq(&text);

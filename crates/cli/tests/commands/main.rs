@@ -13,5 +13,6 @@ mod screen;
 mod secrets;
 mod shell;
 mod suspend;
+mod tenant;
 mod terminal;
 mod why;

@@ -4,12 +4,12 @@
 use std::fmt;
 
 use api::Binding;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::template::TemplateKey;
 
 /// A binding that is about something outside its namespace, and is ignored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trespass {
     /// The namespace of the binding.

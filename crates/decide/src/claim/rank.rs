@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use api::Scope;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::matched;
 use super::policies::Policies;
@@ -14,7 +14,7 @@ use crate::selector::Specificity;
 use crate::template::Template;
 
 /// A policy that matches, with what its rank is made of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Candidate {
     /// The policy.
@@ -28,7 +28,7 @@ pub struct Candidate {
 }
 
 /// What decided between the first and the second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TieBreak {
     /// There is no second.

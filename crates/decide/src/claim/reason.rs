@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::rank::{Candidate, TieBreak};
 use crate::policy::PolicyKey;
 
 /// The reason of a claim, with every policy that matches, best first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimWhy {
     /// What decided.
     #[serde(flatten)]
@@ -18,7 +18,7 @@ pub struct ClaimWhy {
 }
 
 /// What decided a claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ClaimReason {
     /// The template is being deleted.
@@ -69,7 +69,7 @@ pub enum ClaimReason {
 }
 
 /// Why a better policy does not take a template.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Blocked {
     /// Its `preemption` is `Never`.

@@ -7,7 +7,7 @@ use api::override_policy::{
     CommandArgsOverrider, FieldOverrider, FieldPatch, ImageOverrider, LabelAnnotationOverrider,
     OverriderOperator, Overriders,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::fields::{at, map, text};
@@ -16,7 +16,7 @@ use crate::json_pointer::{JsonPointer, PointerError};
 use crate::template::TemplateKey;
 
 /// Why an overrider could not act.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
 pub enum Problem {
     /// A path leads nowhere.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use api::placement::{StaticWeight, WeightPreference};
 use api::{BindingSpec, Placement};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::candidate::Candidate;
 use super::failure::Failure;
@@ -16,7 +16,7 @@ use crate::affinity::cluster_matches;
 use crate::interpret;
 
 /// How the replicas were divided.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Division {
     /// By which rule.
@@ -30,7 +30,7 @@ pub struct Division {
 }
 
 /// What a division starts from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Mode {
     /// There are no replicas to divide: each cluster gets the whole object.
@@ -48,7 +48,7 @@ pub enum Mode {
 }
 
 /// What one cluster gets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Share {
     /// The cluster.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use api::placement::SpreadField;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::filter::Refusal;
 
 /// Why no clusters were chosen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
 pub enum Failure {
     /// No cluster may run it.

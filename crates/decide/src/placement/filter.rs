@@ -7,14 +7,14 @@ use api::placement::{ClusterAffinityTerm, SpreadField};
 use api::taint::{NO_EXECUTE, NO_SCHEDULE};
 use api::{BindingSpec, Cluster, Placement, Taint};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::strategy::Strategy;
 use super::trigger::is_workload;
 use crate::affinity::{borne, cluster_matches, zones};
 
 /// Why a cluster may not run it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
 pub enum Refusal {
     /// The cluster is going away.

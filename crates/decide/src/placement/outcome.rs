@@ -7,13 +7,13 @@ use api::binding::{SCHEDULED, TargetCluster};
 use api::records::RESCHEDULED;
 use api::{Binding, ConditionStatus, Time, annotations};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Division, Failure, Refusal, Skip, Trigger, trigger};
 use crate::conditions;
 
 /// Where a template runs, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Placement {
     /// The binding is none of the scheduler's business.
@@ -32,7 +32,7 @@ pub enum Placement {
         /// Why it was looked at.
         trigger: Trigger,
         /// Affinity groups that were tried.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tried: Vec<Attempt>,
         /// Why it failed.
         failure: Failure,
@@ -42,7 +42,7 @@ pub enum Placement {
         /// Why it was looked at.
         trigger: Trigger,
         /// Affinity groups that were tried.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tried: Vec<Attempt>,
         /// Why it failed.
         failure: Failure,
@@ -50,28 +50,28 @@ pub enum Placement {
 }
 
 /// Chosen clusters, and why these.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Schedule {
     /// Why it was looked at.
     pub trigger: Trigger,
     /// The affinity group in use; empty if there are none.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub affinity_name: String,
     /// Affinity groups that failed before it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Attempt>,
     /// The chosen clusters, by name.
     pub clusters: Vec<TargetCluster>,
     /// How the replicas were divided.
     pub division: Division,
     /// Why the other clusters may not run it.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, Refusal>,
 }
 
 /// An affinity group that led nowhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
     /// The group.

@@ -4,10 +4,10 @@ use std::fmt;
 
 use api::Placement;
 use api::placement::{ReplicaDivisionPreference, ReplicaSchedulingType};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The rule in effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Strategy {
     /// Each cluster gets all replicas.

@@ -6,12 +6,12 @@ use api::placement::ClusterAffinityTerm;
 use api::propagation::DEFAULT_SCHEDULER;
 use api::records::RESCHEDULED;
 use api::{Binding, BindingSpec, Cluster, Placement, Time, annotations, labels};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::strategy::Strategy;
 
 /// Why a binding is not looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
 pub enum Skip {
     /// It is being deleted.
@@ -44,7 +44,7 @@ impl fmt::Display for Skip {
 }
 
 /// Why a binding is scheduled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
 pub enum Trigger {
     /// The placement is another one than was last scheduled.

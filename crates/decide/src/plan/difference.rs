@@ -66,6 +66,18 @@ impl Draft {
     }
 }
 
+impl Plan {
+    /// The plan of some of its templates alone, and of how many it is not. Totals count what is left.
+    pub fn only(mut self, is_meant: impl Fn(&TemplateKey) -> bool) -> (Self, usize) {
+        let all = self.templates.len();
+        self.templates.retain(|_, one| is_meant(&one.template));
+        let left_out = all - self.templates.len();
+        self.totals = Totals::default();
+        self.templates.values().for_each(|one| self.totals.add(one));
+        (self, left_out)
+    }
+}
+
 impl<'w> Comparison<'w> {
     pub(super) fn new(before: &World, after: &World, answers: Answers<'w>) -> Self {
         let elsewhere = !after.overrides.is_empty() && before.clusters != after.clusters;

@@ -190,5 +190,9 @@ proptest! {
         if let Some(short) = one_by_one(&world, &after, &touched, Answers::BRAIN) {
             prop_assert_eq!(short, between_worlds(&world, &edits, Answers::BRAIN).expect("readable"));
         }
+        let plan = plan(&world, &edits, Answers::BRAIN).expect("readable");
+        let read: Plan = serde_json::from_value(json!(plan)).expect("what was written can be read");
+        prop_assert_eq!(&read, &plan);
+        prop_assert_eq!(plan.clone().only(|_| true), (plan, 0));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use api::placement::SpreadField;
 use api::{Binding, Taint};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::clusters::{ClusterWhy, Verdict, clusters};
 use super::holds::{Hold, Holder, holds};
@@ -20,7 +20,7 @@ use crate::template::{Template, TemplateKey};
 use crate::world::{Answers, World};
 
 /// One thing to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Step {
     /// The cluster has not joined.

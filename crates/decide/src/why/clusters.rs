@@ -6,7 +6,7 @@ use std::fmt;
 
 use api::override_policy::AppliedOverride;
 use api::{Binding, Cluster, OverridePolicy, Work, annotations};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::affinity::cluster_matches;
 use crate::binding::is_held;
@@ -19,7 +19,7 @@ use crate::works::{Frozen, Sources, Works, targets, works};
 use crate::world::World;
 
 /// One cluster's part in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterWhy {
     /// The cluster.
@@ -27,13 +27,13 @@ pub struct ClusterWhy {
     /// Chosen or not, and why not.
     pub verdict: Verdict,
     /// Nothing is written to it now (U3).
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
     /// The cluster does not answer, so what it has is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<Unknown>,
     /// Override policies that change what it receives; an empty namespace means a ClusterOverridePolicy.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<PolicyKey>,
     /// An override policy that cannot act, so the cluster gets nothing new.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct ClusterWhy {
 }
 
 /// Whether a cluster is chosen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Verdict {
     /// It is.
@@ -54,7 +54,7 @@ pub enum Verdict {
         /// Why not.
         why: Refusal,
         /// The placement does not only not mean it, but names it in an `exclude`.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         excluded: bool,
     },
     /// It may, and others were preferred.

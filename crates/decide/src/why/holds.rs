@@ -5,7 +5,7 @@ use std::fmt;
 
 use api::records::Pin;
 use api::{Binding, Suspension};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::binding::is_held;
 use crate::claim::Claim;
@@ -15,18 +15,18 @@ use crate::works::targets;
 use crate::world::World;
 
 /// Somebody who holds it back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hold {
     /// Who.
     pub by: Holder,
     /// Where; everywhere if none is named.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<String>,
 }
 
 /// Who holds something back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "policy", rename_all = "camelCase")]
 pub enum Holder {
     /// The policy in charge.

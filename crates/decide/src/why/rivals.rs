@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::claim::{Blocked, Claim, may_take};
 use crate::gates::Gates;
@@ -12,7 +12,7 @@ use crate::template::Template;
 use crate::world::World;
 
 /// A policy that matches and does not own the template.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rival {
     /// The policy.
     pub policy: PolicyKey,
@@ -21,7 +21,7 @@ pub struct Rival {
 }
 
 /// Why a policy that matches is not the owner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Lost {
     /// The owner is a PropagationPolicy, this one is not.

@@ -5,10 +5,10 @@ use decide::binding::is_held;
 use decide::readiness::{Unknown, unknown};
 use decide::works::targets;
 use decide::{Policy, Template, World};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A template that a policy claims.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Follower {
     /// The template.
@@ -21,15 +21,15 @@ pub struct Follower {
     /// It follows the policy as it is now.
     pub is_current: bool,
     /// Clusters to which nothing is written now.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspended: Vec<String>,
     /// Clusters that do not answer, so whether they have it is not known.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<UnknownIn>,
 }
 
 /// A cluster that does not answer.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnknownIn {
     /// The cluster.
     pub cluster: String,
@@ -46,7 +46,8 @@ pub fn followers(world: &World, policy: &Policy) -> Vec<Follower> {
     all
 }
 
-fn follower(world: &World, policy: &Policy, template: &Template) -> Follower {
+/// How one template follows a policy that claims it.
+pub fn follower(world: &World, policy: &Policy, template: &Template) -> Follower {
     let binding = world.bindings.get(&template.key.binding());
     let pin = binding.and_then(|binding| Pin::read(&binding.metadata));
     let own = pin.as_ref().filter(|pin| pin.policy.uid == policy.uid).map(|pin| pin.policy.generation);
@@ -78,21 +79,5 @@ fn follower(world: &World, policy: &Policy, template: &Template) -> Follower {
         is_current: binding.is_some_and(|binding| decide::binding::follows(binding, policy)),
         suspended: binding.map(held).unwrap_or_default(),
         unknown: silent.collect(),
-    }
-}
-
-impl Follower {
-    /// It as a row of a table.
-    pub fn row(&self) -> Vec<String> {
-        let state = if self.is_current { "up to date" } else { "waits for a change of the template" };
-        let mut state = match self.suspended.as_slice() {
-            [] => state.to_owned(),
-            clusters => format!("{state}, suspended in {}", clusters.join(", ")),
-        };
-        if !self.unknown.is_empty() {
-            let silent: Vec<&str> = self.unknown.iter().map(|one| one.cluster.as_str()).collect();
-            state += &format!(", unknown in {}", silent.join(", "));
-        }
-        vec![self.template.clone(), self.follows.clone(), state]
     }
 }

@@ -1,31 +1,32 @@
-//! What became of a template in one member, as its Work tells. Knows no values, only conditions and health.
+//! What became of a template in one member, as its Work or its binding tells. Knows no values, only conditions and health.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use api::work::{APPLIED, DISPATCHING, Health};
-use api::{Cluster, ConditionStatus, Work, names};
+use api::{Binding, Cluster, ConditionStatus, Work, names};
+use decide::binding::is_held;
 use decide::readiness::{Unknown, unknown};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What one member has of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Delivery {
     /// Whether the member has what the Work says; none if nobody has tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<bool>,
     /// Why it has not.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub problem: String,
     /// Nothing is written to it now.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
     /// Whether it is healthy there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<Health>,
     /// It is on its way out.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaving: bool,
     /// The member does not answer; what it reported before that is in `last_known`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +37,7 @@ pub struct Delivery {
 }
 
 /// What a member reported before it stopped answering.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastKnown {
     /// Whether it had what the Work says.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +55,25 @@ pub fn deliveries(works: &[Work], clusters: &[Cluster]) -> BTreeMap<String, Deli
         Some((name.to_owned(), delivery(work).now(cluster.and_then(unknown))))
     });
     reported.collect()
+}
+
+/// The same as the binding tells, for readers who may not read Works.
+pub fn reported(binding: &Binding, clusters: &[Cluster]) -> BTreeMap<String, Delivery> {
+    let items = binding.status.aggregated_status.iter().map(|item| {
+        let cluster = clusters.iter().find(|cluster| cluster.metadata.name == item.cluster_name);
+        let has = item.applied || !item.applied_message.is_empty();
+        let delivery = Delivery {
+            applied: has.then_some(item.applied),
+            problem: item.applied_message.clone(),
+            suspended: is_held(binding, &item.cluster_name),
+            health: item.health,
+            leaving: false,
+            unknown: None,
+            last_known: None,
+        };
+        (item.cluster_name.clone(), delivery.now(cluster.and_then(unknown)))
+    });
+    items.collect()
 }
 
 fn delivery(work: &Work) -> Delivery {

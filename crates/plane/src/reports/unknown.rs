@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use decide::readiness::{self, Unknown};
 use decide::works::targets;
 use decide::{TemplateKey, World};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A cluster whose state is unknown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct UnknownReport {
     /// The cluster.
     pub cluster: String,

@@ -10,10 +10,10 @@ use decide::World;
 use decide::activation::{Activation, HoldWhy};
 use decide::readiness::unknown;
 use decide::world::Answers;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Something that does not get on.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Stuck {
     /// What.
     pub what: String,

@@ -6,16 +6,15 @@ use api::{Cluster, ConditionStatus, Time};
 use decide::orphans::{Orphan, orphans};
 use decide::policy_status::template_counts;
 use decide::world::Answers;
-use decide::{Policy, World, conditions, readiness};
-use serde::Serialize;
+use decide::{Policy, PolicyKey, World, conditions, readiness};
+use serde::{Deserialize, Serialize};
 
-use crate::status::stuck::{Stuck, stuck};
-use crate::status::unknown::{UnknownReport, unknown};
-use crate::taint;
+use super::stuck::{Stuck, stuck};
+use super::unknown::{UnknownReport, unknown};
 
 /// The whole system.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Report {
     /// The context that leads to it.
     pub context: String,
@@ -37,13 +36,13 @@ pub struct Report {
 }
 
 /// How a cluster is.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ClusterReport {
     /// Name.
     pub name: String,
     /// `True`, `False` or `Unknown`.
-    pub ready: &'static str,
+    pub ready: String,
     /// Since when it is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
@@ -54,13 +53,13 @@ pub struct ClusterReport {
 }
 
 /// How a policy gets on.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct PolicyReport {
     /// The short name of its kind.
-    pub kind: &'static str,
+    pub kind: String,
     /// Empty for those of all namespaces.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     /// Name.
     pub name: String,
@@ -80,11 +79,18 @@ pub struct PolicyReport {
 pub fn report(world: &World, context: String, feature_gates: Vec<String>) -> Report {
     let mut clusters: Vec<ClusterReport> = world.clusters.iter().map(cluster).collect();
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
-    let mut policies: Vec<PolicyReport> = world.policies.iter().map(|one| policy(world, one)).collect();
-    policies.sort_by(|a, b| (a.kind, &a.namespace, &a.name).cmp(&(b.kind, &b.namespace, &b.name)));
+    let policies = policies(world, |_| true);
     let (stuck, unknown, orphaned) = (stuck(world), unknown(world), orphans(world, Answers::BRAIN));
     let problems = Vec::new();
     Report { context, problems, feature_gates, clusters, policies, stuck, unknown, orphaned }
+}
+
+/// How some policies get on, those for all namespaces first.
+pub fn policies(world: &World, is_meant: impl Fn(&PolicyKey) -> bool) -> Vec<PolicyReport> {
+    let meant = world.policies.iter().filter(|one| is_meant(&one.key));
+    let mut policies: Vec<PolicyReport> = meant.map(|one| policy(world, one)).collect();
+    policies.sort_by(|a, b| (&a.kind, &a.namespace, &a.name).cmp(&(&b.kind, &b.namespace, &b.name)));
+    policies
 }
 
 fn cluster(cluster: &Cluster) -> ClusterReport {
@@ -95,17 +101,25 @@ fn cluster(cluster: &Cluster) -> ClusterReport {
     };
     ClusterReport {
         name: cluster.metadata.name.clone(),
-        ready,
+        ready: ready.to_owned(),
         since: readiness::unknown(cluster).and_then(|unknown| unknown.since),
         version: cluster.status.kubernetes_version.clone(),
-        taints: cluster.spec.taints.iter().map(taint::printed).collect(),
+        taints: cluster.spec.taints.iter().map(taint).collect(),
+    }
+}
+
+/// A taint as kubectl writes it.
+pub fn taint(taint: &api::Taint) -> String {
+    match taint.value.as_str() {
+        "" => format!("{}:{}", taint.key, taint.effect),
+        value => format!("{}={value}:{}", taint.key, taint.effect),
     }
 }
 
 fn policy(world: &World, policy: &Policy) -> PolicyReport {
     let counts = template_counts(policy, world);
     PolicyReport {
-        kind: if policy.key.namespace.is_empty() { "cpp" } else { "pp" },
+        kind: if policy.key.namespace.is_empty() { "cpp" } else { "pp" }.to_owned(),
         namespace: policy.key.namespace.clone(),
         name: policy.key.name.clone(),
         lazy: policy.spec.is_lazy(),

@@ -7,9 +7,11 @@ use decide::activation::{Activation, HoldWhy};
 use decide::orphans::orphan;
 use decide::world::Answers;
 use decide::{TemplateKey, World};
+use serde::{Deserialize, Serialize};
 
 /// How a template stands to its policy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", content = "why", rename_all = "camelCase")]
 pub enum Standing {
     /// Its policy has something new that waits for a change of the template, or it has none and one matches.
     Waits,

@@ -1,0 +1,193 @@
+//! The place where a group of computed resources comes in: whoever builds a server hands in one function that answers
+//! requests for them. The server finds out who asks, checks their rights, bounds the work and routes it; it must not
+//! know what is computed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::access::{Action, Object};
+use crate::aside::aside;
+use crate::auth::Identity;
+use crate::content;
+use crate::engine::Engine;
+use crate::error::ApiError;
+use crate::verbs::{Answer, Call, Sent};
+
+/// How many requests are computed at once, of all users together.
+const IN_FLIGHT: usize = 4;
+
+/// A group of resources that are computed when they are asked for and never stored.
+#[derive(Clone)]
+pub struct Extension {
+    /// API group.
+    pub group: &'static str,
+    /// API version.
+    pub version: &'static str,
+    /// What it serves.
+    pub resources: &'static [Computed],
+    /// Answers requests.
+    pub answer: Answering,
+    /// Says where the pods are that a kubectl command looks for.
+    pub pods: PodsElsewhere,
+}
+
+/// What to tell a kubectl command that looks for pods where none run.
+pub type PodsElsewhere = Arc<dyn Fn(&PodQuery<'_>) -> String + Send + Sync>;
+
+/// What a kubectl command looks for.
+#[derive(Debug, Clone, Copy)]
+pub struct PodQuery<'a> {
+    /// The namespace.
+    pub namespace: &'a str,
+    /// The labels that the pods should have.
+    pub selector: &'a str,
+    /// The command, such as `kubectl logs`.
+    pub command: &'a str,
+}
+
+/// Answers a request with a document, or refuses it.
+pub type Answering = Arc<dyn Fn(&Request<'_>) -> Result<Value, ApiError> + Send + Sync>;
+
+/// One computed resource. All of them are namespaced; without a namespace they speak of the whole cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct Computed {
+    /// The name in paths.
+    pub plural: &'static str,
+    /// The name of one.
+    pub singular: &'static str,
+    /// The kind of the answers.
+    pub kind: &'static str,
+    /// `create`, `get` or both.
+    pub verbs: &'static [&'static str],
+}
+
+/// A request for a computed resource that its sender may make.
+pub struct Request<'a> {
+    /// `create` or `get`.
+    pub verb: &'static str,
+    /// The name of the resource in paths.
+    pub resource: &'a str,
+    /// The namespace, empty for the whole cluster.
+    pub namespace: &'a str,
+    /// The name, empty on `create`.
+    pub name: &'a str,
+    /// Parameters of the query; of a repeated one the first.
+    pub query: BTreeMap<&'a str, &'a str>,
+    /// What was sent, null on `get`.
+    pub body: Value,
+    /// Who asks.
+    pub caller: Caller<'a>,
+}
+
+/// Who asks, and what they may do.
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    engine: &'a Engine,
+    identity: &'a Identity,
+}
+
+impl Caller<'_> {
+    /// Whether a role lets them do this to any object of a resource; an empty namespace is the cluster.
+    pub fn may(&self, verb: &str, group: &str, resource: &str, namespace: &str) -> bool {
+        let object = Object { group, resource, namespace, ..Object::default() };
+        self.engine.decide(self.identity, &Action::on(verb, object)).is_some()
+    }
+
+    /// The refusal of something that they may not do to an object.
+    pub fn refusal(&self, verb: &str, group: &str, resource: &str, namespace: &str, name: &str) -> ApiError {
+        let object = Object { group, resource, namespace, name, subresource: "" };
+        Action::on(verb, object).refusal(self.identity)
+    }
+
+    /// The name in paths of a kind, and whether it is namespaced; none if the server does not serve it.
+    pub fn resource(&self, api_version: &str, kind: &str) -> Option<(String, bool)> {
+        let registry = self.engine.registry.load();
+        let found = registry.by_kind(api_version, kind)?;
+        Some((found.plural.as_ref().to_owned(), found.namespaced))
+    }
+
+    /// The kind behind the name that a resource has in paths, with its apiVersion; the preferred version of the group.
+    pub fn kind(&self, group: &str, plural: &str) -> Option<(String, String)> {
+        let registry = self.engine.registry.load();
+        let version =
+            registry.group(group)?.versions().iter().find(|one| one.resources.contains_key(plural))?;
+        let found = version.resources.get(plural)?;
+        Some((found.api_version(), found.kind.as_ref().to_owned()))
+    }
+}
+
+/// The commands that wait for a pod of a workload, for up to a minute.
+const WAITING_COMMANDS: [&str; 4] =
+    ["kubectl logs", "kubectl exec", "kubectl attach", "kubectl port-forward"];
+
+/// An extension as the server keeps it.
+pub(crate) struct Served {
+    pub extension: Extension,
+    /// Room for requests that are computed.
+    room: Semaphore,
+}
+
+impl From<Extension> for Served {
+    fn from(extension: Extension) -> Self {
+        Self { extension, room: Semaphore::new(IN_FLIGHT) }
+    }
+}
+
+impl Engine {
+    /// Why a kubectl command would wait in vain for a pod of a workload: none runs here. Other clients, and namespaces
+    /// in which there are pods as templates, are answered as ever.
+    pub fn pods_elsewhere(&self, call: &Call) -> Option<ApiError> {
+        let served = self.extension.as_ref()?;
+        let is_meant = &*call.resource.plural == "pods"
+            && call.resource.group.is_empty()
+            && WAITING_COMMANDS.contains(&call.command.as_str());
+        let (namespace, selector) = (call.namespace.as_deref()?, call.query.get("labelSelector")?);
+        if !is_meant || call.identity.is_internal {
+            return None;
+        }
+        let prefix = format!("{namespace}/");
+        let range = store::Range { prefix: &prefix, limit: Some(1), ..store::Range::default() };
+        let page = self.store.range(&call.resource.table, range).ok()?;
+        let query = PodQuery { namespace, selector, command: &call.command };
+        page.entries.is_empty().then(|| {
+            let message = aside(|| (served.extension.pods)(&query));
+            ApiError { message, ..ApiError::not_found(call.resource.subject("")) }
+        })
+    }
+
+    /// Answers a request for a computed resource.
+    pub async fn compute(&self, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
+        let Some(served) = &self.extension else { return Err(ApiError::no_such_path()) };
+        let (verb, status) = match (&sent.method, call.name()) {
+            _ if call.query.flag("watch") || !call.part().is_empty() => {
+                return Err(ApiError::method_not_allowed());
+            }
+            (&Method::POST, "") => ("create", StatusCode::CREATED),
+            (&Method::GET, name) if !name.is_empty() => ("get", StatusCode::OK),
+            _ => return Err(ApiError::method_not_allowed()),
+        };
+        if !call.resource.has_verb(verb) {
+            return Err(ApiError::method_not_allowed());
+        }
+        let body = match verb {
+            "create" => content::decode_object(&sent.media_type, &sent.body)?,
+            _ => Value::Null,
+        };
+        let request = Request {
+            verb,
+            resource: &call.resource.plural,
+            namespace: call.namespace.as_deref().unwrap_or_default(),
+            name: call.name(),
+            query: call.query.pairs().collect(),
+            body,
+            caller: Caller { engine: self, identity: &call.identity },
+        };
+        let _room = served.room.acquire().await.map_err(ApiError::internal)?;
+        let answered = aside(|| (served.extension.answer)(&request))?;
+        Ok(Answer::document(status, answered))
+    }
+}

@@ -1,0 +1,94 @@
+//! What members have of a kind, for users who may not ask members themselves: their own copies, as the control plane
+//! collects them.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, anyhow};
+use apiserver::selector::LabelSelector;
+use plane::reports::{CopyReport, TemplateReport};
+use serde_json::{Value, json};
+
+use super::asked::Question;
+use super::{Arguments, Form};
+use crate::connection::Control;
+use crate::output::{self, Format};
+use crate::{Hint, text};
+
+/// Prints the copies that the control plane tells of.
+pub async fn run(arguments: &Arguments, control: &Control, question: &Question) -> Result<()> {
+    let answer = control.computed_report::<Vec<CopyReport>>("copies").await?;
+    let mut copies: Vec<CopyReport> =
+        answer.report.into_iter().filter(|copy| is_meant(copy, question)).collect();
+    if !arguments.clusters.is_empty() {
+        copies.retain(|copy| arguments.clusters.contains(&copy.cluster));
+    }
+    if let Some(selector) = &question.selector {
+        let selector =
+            LabelSelector::parse(selector).map_err(|error| anyhow!("read the selector: {error}"))?;
+        let templates = control.computed_report::<Vec<TemplateReport>>("templates").await?.report;
+        let selected = templates.into_iter().filter(|one| selector.matches(|key| one.labels.get(key)));
+        let selected: BTreeSet<_> = selected.map(|one| one.template).collect();
+        copies.retain(|copy| selected.contains(&copy.template));
+    }
+    if let Some(missing) =
+        question.names.iter().find(|name| !copies.iter().any(|copy| copy.template.name == **name))
+    {
+        let hint = Hint("`longshore why` tells why it is in no cluster".to_owned());
+        let what = format!("{} {missing:?} not found in any cluster", question.kind.plural);
+        return Err(anyhow::Error::new(hint).context(what));
+    }
+    match arguments.output {
+        Some(Form::Json) => {
+            Format::Json.print(&json!({ "apiVersion": "v1", "kind": "List", "items": copies }))
+        }
+        Some(Form::Yaml) => {
+            Format::Yaml.print(&json!({ "apiVersion": "v1", "kind": "List", "items": copies }))
+        }
+        Some(Form::Name) => {
+            let names: BTreeSet<&str> = copies.iter().map(|copy| copy.template.name.as_str()).collect();
+            let kind = question.kind.printed();
+            output::print(&names.into_iter().map(|name| format!("{kind}/{name}\n")).collect::<String>())
+        }
+        None | Some(Form::Wide) => output::print(&table(&copies, arguments.all_namespaces)),
+    }
+}
+
+fn is_meant(copy: &CopyReport, question: &Question) -> bool {
+    let key = &copy.template;
+    key.kind == question.kind.kind
+        && key.group() == question.kind.group()
+        && (question.namespace.is_empty() || !question.kind.namespaced || key.namespace == question.namespace)
+        && (question.names.is_empty() || question.names.contains(&key.name))
+}
+
+fn table(copies: &[CopyReport], with_namespace: bool) -> String {
+    if copies.is_empty() {
+        output::tell("No resources found.");
+        return String::new();
+    }
+    let namespace = with_namespace.then_some("NAMESPACE");
+    let header: Vec<&str> = namespace.into_iter().chain(["NAME", "CLUSTER", "READY", "STATE"]).collect();
+    let rows: Vec<Vec<String>> = copies
+        .iter()
+        .map(|copy| {
+            let place = with_namespace.then(|| copy.template.namespace.clone());
+            let cells = [
+                copy.template.name.clone(),
+                copy.cluster.clone(),
+                ready(&copy.status),
+                copy.delivery.to_string(),
+            ];
+            place.into_iter().chain(cells).collect()
+        })
+        .collect();
+    text::table(&header, &rows)
+}
+
+/// `1/2` where replicas are counted.
+fn ready(status: &Value) -> String {
+    let number = |field: &str| status.get(field).and_then(Value::as_i64);
+    match number("replicas") {
+        Some(all) => format!("{}/{all}", number("readyReplicas").unwrap_or(0)),
+        None => "<none>".to_owned(),
+    }
+}

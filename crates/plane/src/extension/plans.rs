@@ -1,0 +1,129 @@
+//! What changes would do, for who may make them. The plan is that of the whole world; the answer shows what the caller
+//! may read of it and counts the rest.
+
+use std::sync::Arc;
+
+use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
+use apiserver::error::ApiError;
+use apiserver::extension::Request;
+use decide::plan::plan;
+use decide::remarks::remarks_naming;
+use decide::world::{Answers, Change};
+use decide::{PolicyKey, World};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Planned;
+use super::rights::Rights;
+
+/// How many changes one request may bring.
+const CHANGES_MAX: usize = 1_000;
+
+/// What is sent: objects as they would be, and objects that would go.
+#[derive(Deserialize)]
+struct Sent {
+    spec: Spec,
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    changes: Vec<SentChange>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum SentChange {
+    Put(Value),
+    #[serde(rename_all = "camelCase")]
+    Delete {
+        api_version: String,
+        kind: String,
+        #[serde(default)]
+        namespace: String,
+        name: String,
+    },
+}
+
+/// The plan of what a request sends.
+pub fn planned(
+    request: &Request<'_>,
+    rights: &Rights<'_>,
+    whole: &World,
+    gates: &[String],
+) -> Result<Planned, ApiError> {
+    let sent: Sent = serde_json::from_value(request.body.clone())
+        .map_err(|error| ApiError::bad_request(format!("the body is no Plan with spec.changes: {error}")))?;
+    if sent.spec.changes.len() > CHANGES_MAX {
+        return Err(ApiError::bad_request(format!("spec.changes: at most {CHANGES_MAX}")));
+    }
+    let changes = sent.spec.changes.into_iter().map(|change| allowed(request, change));
+    let changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
+    let plan = plan(whole, &changes, Answers::BRAIN)
+        .map_err(|error| ApiError::unprocessable(format!("what it would do cannot be told: {error}")))?;
+    let notes = notes(rights, whole, &changes)?;
+    let (plan, hidden) = rights.plan(plan);
+    Ok(Planned { plan, hidden, notes, gates: gates.to_vec() })
+}
+
+/// A change that the caller may make, in the namespace of the request.
+fn allowed(request: &Request<'_>, change: SentChange) -> Result<Change, ApiError> {
+    let (api_version, kind, namespace, name) = match &change {
+        SentChange::Put(object) => {
+            let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            (text("/apiVersion"), text("/kind"), text("/metadata/namespace"), text("/metadata/name"))
+        }
+        SentChange::Delete { api_version, kind, namespace, name } => {
+            (api_version.as_str(), kind.as_str(), namespace.as_str(), name.as_str())
+        }
+    };
+    if !request.namespace.is_empty() && request.namespace != namespace {
+        let place = request.namespace;
+        return Err(ApiError::bad_request(format!(
+            "{kind} {name:?} is not in namespace {place}, of which the plan is asked"
+        )));
+    }
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    // A kind that is defined by the same changes has no name in paths yet.
+    let plural = request.caller.resource(api_version, kind).map_or("*".to_owned(), |(plural, _)| plural);
+    let verbs: &[&str] = match &change {
+        SentChange::Put(_) => &["create", "update", "patch"],
+        SentChange::Delete { .. } => &["delete"],
+    };
+    if !verbs.iter().any(|verb| request.caller.may(verb, group, &plural, namespace)) {
+        return Err(request.caller.refusal(verbs[0], group, &plural, namespace, name));
+    }
+    Ok(match change {
+        SentChange::Put(object) => Change::Put(Arc::new(object)),
+        SentChange::Delete { api_version, kind, namespace, name } => {
+            Change::Delete { api_version, kind, namespace, name }
+        }
+    })
+}
+
+/// What there is to say about the policies among the changes that say something new.
+fn notes(rights: &Rights<'_>, whole: &World, changes: &[Change]) -> Result<Vec<String>, ApiError> {
+    let mut after = whole.clone();
+    for change in changes {
+        after.apply(change).map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    }
+    let policies = changes.iter().filter_map(|change| match change {
+        Change::Put(object) => policy(object),
+        Change::Delete { .. } => None,
+    });
+    let spec = |world: &World, key: &PolicyKey| world.policies.get(key).map(|policy| policy.spec.clone());
+    let news = policies.filter(|key| spec(whole, key) != spec(&after, key));
+    let may_name = |key: &PolicyKey| rights.names(key);
+    let mut said: Vec<String> =
+        news.flat_map(|key| remarks_naming(&after, &key, Answers::BRAIN, &may_name)).collect();
+    said.dedup();
+    Ok(said)
+}
+
+fn policy(object: &Value) -> Option<PolicyKey> {
+    let is_policy =
+        |kind: &api::Kind| object["kind"] == kind.kind && object["apiVersion"] == kind.api_version();
+    [PROPAGATION_POLICY, CLUSTER_PROPAGATION_POLICY].iter().any(is_policy).then(|| {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        PolicyKey { namespace: text("namespace"), name: text("name") }
+    })
+}
