@@ -78,6 +78,25 @@ impl Connection {
         Ok(control)
     }
 
+    /// The flags among words that somebody is still typing.
+    pub fn of_words(words: &[String]) -> Self {
+        let value = |flags: &[&str]| {
+            let place = words.iter().rposition(|word| flags.contains(&word.as_str()))?;
+            // The last word is not finished.
+            words.get(place + 1).filter(|_| place + 2 < words.len()).cloned()
+        };
+        Self {
+            kubeconfig: value(&["--kubeconfig"]).map(PathBuf::from),
+            context: value(&["--context"]),
+            namespace: value(&["-n", "--namespace"]),
+        }
+    }
+
+    /// The names of all contexts.
+    pub fn contexts(&self) -> Result<Vec<String>> {
+        Ok(self.files()?.contexts.into_iter().map(|named| named.name).collect())
+    }
+
     /// A client for who stays: in a pod without a kubeconfig it is that of the pod's service account.
     pub async fn lasting(&self) -> Result<kube::Client> {
         let in_a_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();

@@ -80,7 +80,8 @@ pub fn grouped(mut command: Command) -> Command {
     // Commands that have no group yet must not get lost.
     let known =
         |name: &str| GROUPS.iter().any(|(_, members)| members.iter().any(|(known, _)| *known == name));
-    let others: Vec<&Command> = command.get_subcommands().filter(|one| !known(one.get_name())).collect();
+    let others: Vec<&Command> =
+        command.get_subcommands().filter(|one| !one.is_hide_set() && !known(one.get_name())).collect();
     if !others.is_empty() {
         text += "Others:\n";
         for one in others {
@@ -114,7 +115,7 @@ mod tests {
             GROUPS.iter().flat_map(|(_, members)| members.iter().map(|(name, _)| *name)).collect();
         let command = Arguments::command();
         let commands: BTreeSet<&str> =
-            command.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect();
+            command.get_subcommands().filter(|one| !one.is_hide_set()).map(Command::get_name).collect();
         let help = super::grouped(Arguments::command()).render_help().to_string();
         for name in &commands {
             assert!(help.contains(&format!("\n  {name} ")), "{name} is not in\n{help}");

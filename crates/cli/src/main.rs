@@ -112,8 +112,11 @@ enum Command {
     Restore(backup::Restore),
     /// Print the version of this program and of the control plane.
     Version(version::Arguments),
-    /// Print what lets a shell complete commands and options.
+    /// Print what lets a shell complete commands, options and names.
     Completion(shell::Completion),
+    /// Print the names that can stand in the place of a word; for completion.
+    #[command(hide = true)]
+    CompleteNames(shell::Names),
     /// Write manual pages into a directory.
     Man(shell::Man),
 }
@@ -167,6 +170,7 @@ fn main() -> ExitCode {
         Command::Restore(arguments) => backup::restore(&arguments),
         Command::Version(arguments) => asking(version::run(&arguments)),
         Command::Completion(arguments) => shell::completion(&arguments, Arguments::command()),
+        Command::CompleteNames(arguments) => asking(shell::complete_names(&arguments)),
         Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
     };
     ended(result.map(|()| ExitCode::SUCCESS))

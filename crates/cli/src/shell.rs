@@ -10,6 +10,10 @@ use clap_complete::Shell;
 
 use crate::{output, places};
 
+mod names;
+
+pub use names::{Names, run as complete_names};
+
 /// How kubectl calls what it starts for `kubectl longshore`.
 const PLUGIN: &str = "kubectl-longshore";
 
@@ -35,11 +39,50 @@ pub fn called(program: Option<&OsStr>) -> &'static str {
     if name == Some(OsStr::new(PLUGIN)) { "kubectl longshore" } else { "longshore" }
 }
 
-/// Prints what lets a shell complete commands and options.
+/// What lets bash complete names: what the control plane has, where a name is wanted.
+const BASH_NAMES: &str = r#"
+_longshore_names() {
+    _longshore "$@"
+    local cur="${COMP_WORDS[COMP_CWORD]}" names
+    case "$cur" in -*) return ;; esac
+    names="$(longshore complete-names -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)"
+    if [ -n "$names" ]; then
+        COMPREPLY=($(compgen -W "$names" -- "$cur"))
+    fi
+}
+complete -F _longshore_names -o bashdefault -o default longshore
+"#;
+
+/// The same for zsh.
+const ZSH_NAMES: &str = r#"
+_longshore_names() {
+    local -a names
+    names=(${(f)"$(longshore complete-names -- "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+    if (( $#names )); then
+        compadd -a names
+    else
+        _longshore "$@"
+    fi
+}
+compdef _longshore_names longshore
+"#;
+
+/// The same for fish.
+const FISH_NAMES: &str = r#"
+complete -c longshore -f -a '(longshore complete-names -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+"#;
+
+/// Prints what lets a shell complete commands, options and names.
 pub fn completion(arguments: &Completion, mut command: Command) -> Result<()> {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "longshore", &mut text);
-    output::print(&String::from_utf8_lossy(&text))
+    let names = match arguments.shell {
+        Shell::Bash => BASH_NAMES,
+        Shell::Zsh => ZSH_NAMES,
+        Shell::Fish => FISH_NAMES,
+        _ => "",
+    };
+    output::print(&format!("{}{names}", String::from_utf8_lossy(&text)))
 }
 
 /// Writes a manual page per command.

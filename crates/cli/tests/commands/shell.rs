@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::terminal::{BINARY, run};
+use crate::terminal::{BINARY, Terminal, deployment, policy, run};
 
 #[test]
 fn shells_and_readers_are_served() {
@@ -31,4 +31,33 @@ fn as_a_plugin_it_calls_itself_what_the_user_types() {
     };
     assert!(help(&link).contains("Usage: kubectl longshore why [OPTIONS]"), "{}", help(&link));
     assert!(help(BINARY.as_ref()).contains("Usage: longshore why [OPTIONS]"));
+}
+
+#[test]
+fn names_are_completed_with_what_is_there() {
+    let terminal = Terminal::open(2, &[]);
+    terminal.apply(&[policy("web", &["member1"]), deployment("nginx", 1)]);
+    assert_eq!(terminal.ok("complete-names -- cordon me"), "member1\nmember2\n");
+    assert_eq!(terminal.ok("complete-names -- why deploy/"), "deploy/nginx\n");
+    assert_eq!(terminal.ok("complete-names -- rollout status w"), "web\n");
+    assert_eq!(
+        terminal.ok("complete-names -- why deploy/x -n default --context m"),
+        "longshore\nmember1\nmember2\n"
+    );
+    assert_eq!(terminal.ok("complete-names -- why nonsense/x"), "", "who types is not told of errors");
+    // As bash does it.
+    let home = terminal.home.path();
+    std::os::unix::fs::symlink(BINARY, home.join("longshore")).expect("the directory takes links");
+    let typed = "source <(longshore completion bash); COMP_WORDS=(longshore uncordon member2); COMP_CWORD=2; \
+                 _longshore_names longshore member2 uncordon; echo \"${COMPREPLY[@]}\"";
+    let path = format!("{}:{}", home.display(), std::env::var("PATH").unwrap_or_default());
+    let output =
+        Command::new("bash").args(["-c", typed]).env_clear().env("HOME", home).env("PATH", path).output();
+    let output = output.expect("there is bash");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "member2\n",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
