@@ -9,6 +9,8 @@ use checks::client::Door;
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::facts;
+
 pub const NAMESPACE: &str = "default";
 pub const TEMPLATE: &str = "/apis/apps/v1/namespaces/default/deployments/nginx";
 
@@ -16,7 +18,7 @@ const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/reader";
 const BINDING: &str = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/nginx-deployment";
 const CLUSTER_BINDING: &str = "/apis/work.karmada.io/v1alpha2/clusterresourcebindings/reader-clusterrole";
 const POLICY: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies/nginx";
-const WORKS: &str = "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works";
+pub const WORKS: &str = "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works";
 
 const POLICY_ID: &str = "6c1ad01e-2a91-43e7-9d3a-0a4a35e3a4f1";
 const BINDING_ID: &str = "0b3f2c55-8f4e-4c39-bb7b-5cbe6d9dbe02";
@@ -28,14 +30,14 @@ const CLUSTER_WORK_ID: &str = "9a4c7e12-5d3f-4b8a-a6c1-8b2e0f7d3a06";
 /// What was left behind.
 pub struct Left;
 
-async fn must(door: &Door, method: Method, path: &str, body: &Value) -> Value {
+pub(crate) async fn must(door: &Door, method: Method, path: &str, body: &Value) -> Value {
     let (status, answer) = door.request(method, path, body.to_string()).await;
     assert!(status.is_success(), "{path}: {answer}");
     answer
 }
 
 /// The part of a path before the name.
-fn collection(path: &str) -> &str {
+pub(crate) fn collection(path: &str) -> &str {
     path.rsplit_once('/').expect("a path has a name").0
 }
 
@@ -47,6 +49,7 @@ impl Left {
         policies(&control).await;
         deployment(&control, &member).await;
         cluster_role(&control, &member).await;
+        facts::write(&control, &member).await;
         namespace_left_out(&control).await;
         Self
     }
@@ -55,7 +58,7 @@ impl Left {
     pub async fn state(&self, bed: &Bed) -> Vec<Value> {
         let (control, member) = (bed.control.door(), bed.members[0].door());
         let mut state = Vec::new();
-        for path in [BINDING, CLUSTER_BINDING] {
+        for path in [BINDING, CLUSTER_BINDING].into_iter().chain(facts::BINDINGS) {
             let binding = control.request(Method::GET, path, "").await.1;
             state.push(json!([
                 binding["spec"],
@@ -67,12 +70,13 @@ impl Left {
         for work in works["items"].as_array().expect("there are Works") {
             state.push(json!([work["metadata"]["name"], work["spec"], work["metadata"]["generation"]]));
         }
-        for path in [TEMPLATE, ROLE] {
+        for path in [TEMPLATE, ROLE].into_iter().chain(facts::OBJECTS) {
             let object = member.request(Method::GET, path, "").await.1;
             state.push(json!([
                 object["spec"],
                 object["rules"],
                 object["metadata"]["labels"],
+                object["metadata"]["uid"],
                 object["metadata"]["generation"]
             ]));
         }
@@ -83,7 +87,8 @@ impl Left {
     pub async fn found(&self, bed: &Bed) -> Vec<Found> {
         let (control, member) = (bed.control.door(), bed.members[0].door());
         let mut found = Vec::new();
-        for path in [TEMPLATE, ROLE, BINDING, CLUSTER_BINDING, POLICY] {
+        let ours = [TEMPLATE, ROLE, BINDING, CLUSTER_BINDING, POLICY];
+        for path in ours.into_iter().chain(facts::BINDINGS).chain(facts::OBJECTS) {
             found.push(marks_of(&control.request(Method::GET, path, "").await.1));
         }
         let works = control.request(Method::GET, WORKS, "").await.1;
@@ -143,6 +148,7 @@ async fn policies(control: &Door) {
         json!({
             "conflictResolution": "Abort", "placement": placement, "preemption": "Never", "priority": 0,
             "resourceSelectors": [selector], "schedulerName": "default-scheduler",
+            "propagateDeps": namespace.is_some(),
         })
     };
     let policy = json!({
@@ -204,11 +210,15 @@ async fn deployment(control: &Door, member: &Door) {
         "metadata": {
             "name": "nginx-deployment", "namespace": NAMESPACE,
             "labels": merged(&claim_labels, &json!({ "resourcebinding.karmada.io/permanent-id": BINDING_ID })),
-            "annotations": merged(&claim, &applied_placement()),
-            "finalizers": ["karmada.io/binding-controller"],
+            // The list of dependencies of a workload that has none, as Karmada writes it.
+            "annotations": merged(
+                &merged(&claim, &applied_placement()),
+                &json!({ "resourcebinding.karmada.io/dependencies": "null" }),
+            ),
+            "finalizers": ["karmada.io/binding-controller", "karmada.io/binding-dependencies-distributor"],
             "ownerReferences": [owner(&template)],
         },
-        "spec": binding_spec(&template, 2),
+        "spec": merged(&binding_spec(&template, 2), &json!({ "propagateDeps": true })),
     });
     write_binding(control, BINDING, &binding, &json!({ "readyReplicas": 2 })).await;
     // Status comes later and counts up the version of the template, which Karmada's binding does not follow.
@@ -261,18 +271,18 @@ async fn cluster_role(control: &Door, member: &Door) {
     write_work(control, member, &template, &marks, &place, ROLE).await;
 }
 
-fn applied_placement() -> Value {
+pub(crate) fn applied_placement() -> Value {
     json!({ "policy.karmada.io/applied-placement": r#"{"clusterAffinity":{"clusterNames":["member1"]}}"# })
 }
 
-fn owner(template: &Value) -> Value {
+pub(crate) fn owner(template: &Value) -> Value {
     json!({
         "apiVersion": template["apiVersion"], "kind": template["kind"], "name": template["metadata"]["name"],
         "uid": template["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
     })
 }
 
-fn binding_spec(template: &Value, replicas: u32) -> Value {
+pub(crate) fn binding_spec(template: &Value, replicas: u32) -> Value {
     let metadata = &template["metadata"];
     let mut spec = json!({
         "clusters": [{ "name": "member1" }],
@@ -294,7 +304,7 @@ fn binding_spec(template: &Value, replicas: u32) -> Value {
     spec
 }
 
-async fn write_binding(control: &Door, path: &str, binding: &Value, status: &Value) {
+pub(crate) async fn write_binding(control: &Door, path: &str, binding: &Value, status: &Value) {
     let written = must(control, Method::POST, collection(path), binding).await;
     let condition = |kind: &str, reason: &str, message: &str| {
         json!({
@@ -320,16 +330,16 @@ async fn write_binding(control: &Door, path: &str, binding: &Value, status: &Val
 }
 
 /// What Karmada adds to the labels and annotations of a template.
-struct Marks {
-    labels: Value,
-    annotations: Value,
+pub(crate) struct Marks {
+    pub labels: Value,
+    pub annotations: Value,
 }
 
 /// Where a Work is, and whose it is.
-struct Place<'p> {
-    work: &'p str,
-    work_id: &'p str,
-    owner: (&'p str, &'p str),
+pub(crate) struct Place<'p> {
+    pub work: &'p str,
+    pub work_id: &'p str,
+    pub owner: (&'p str, &'p str),
 }
 
 /// The Work, and the object that came of it in the member.
@@ -341,7 +351,18 @@ async fn write_work(
     place: &Place<'_>,
     path: &str,
 ) {
-    let manifest = manifest(template, marks, place);
+    deliver(control, member, &manifest(template, marks, place), marks, place, path).await;
+}
+
+/// The Work that has this manifest, and the object that came of it in the member.
+pub(crate) async fn deliver(
+    control: &Door,
+    member: &Door,
+    manifest: &Value,
+    marks: &Marks,
+    place: &Place<'_>,
+    path: &str,
+) {
     let work = json!({
         "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
         "metadata": {
@@ -360,9 +381,14 @@ async fn write_work(
         member,
         Method::POST,
         &format!("{}?fieldManager=karmada-controller-manager", collection(path)),
-        &manifest,
+        manifest,
     )
     .await;
+    applied(control, place.work).await;
+}
+
+/// What Karmada says of a Work that it has applied.
+pub(crate) async fn applied(control: &Door, work: &str) {
     let condition = |kind: &str, reason: &str, message: &str| {
         json!({
             "type": kind, "status": "True", "reason": reason, "message": message,
@@ -373,7 +399,7 @@ async fn write_work(
         condition("Dispatching", "Dispatching", "Work is being dispatched to the target cluster."),
         condition("Applied", "AppliedSuccessful", "Manifest has been successfully applied"),
     ] } });
-    must(control, Method::PATCH, &format!("{WORKS}/{}/status", place.work), &patch).await;
+    must(control, Method::PATCH, &format!("{WORKS}/{work}/status"), &patch).await;
 }
 
 /// What a Work says about its binding.
@@ -387,7 +413,7 @@ fn binding_of(marks: &Marks) -> Value {
 }
 
 /// The template as it goes to the member: without what the server set, with what Karmada marks it by.
-fn manifest(template: &Value, marks: &Marks, place: &Place<'_>) -> Value {
+pub(crate) fn manifest(template: &Value, marks: &Marks, place: &Place<'_>) -> Value {
     let mut manifest = template.clone();
     manifest.as_object_mut().expect("a map").remove("status");
     let metadata = &template["metadata"];
@@ -425,7 +451,7 @@ fn manifest(template: &Value, marks: &Marks, place: &Place<'_>) -> Value {
     manifest
 }
 
-fn merged(one: &Value, other: &Value) -> Value {
+pub(crate) fn merged(one: &Value, other: &Value) -> Value {
     let mut all = one.as_object().expect("a map").clone();
     all.extend(other.as_object().expect("a map").clone());
     Value::Object(all)
