@@ -114,7 +114,7 @@ pub struct InEffect {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub template_changed: bool,
     /// It is what the owner says now.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_current: bool,
 }
 

@@ -50,6 +50,7 @@ pub fn collection(object: &Value) -> Option<String> {
         "Role" => "roles",
         "RoleBinding" => "rolebindings",
         "Service" => "services",
+        "NetworkPolicy" => "networkpolicies",
         "PodDisruptionBudget" => "poddisruptionbudgets",
         "Deployment" => "deployments",
         "StatefulSet" => "statefulsets",
