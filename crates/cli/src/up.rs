@@ -104,8 +104,10 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let locals = start_locals(arguments.members, &setting).await?;
     let controllers = control::run(&server, &locals, switches, &outlook).await?;
     places::private_file(&file, &kubeconfig(&contexts(address, &locals), &certificates))?;
+    // Signals are listened for before the greeting: a script that reads it may send one at once.
+    let told = told_to_stop()?;
     greet(arguments, &file, address, &locals, is_again)?;
-    frontend.serve(listener, server, told_to_stop()?).await;
+    frontend.serve(listener, server, told).await;
     controllers.shut_down().await;
     stop.cancel();
     for local in locals {
