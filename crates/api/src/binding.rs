@@ -22,6 +22,8 @@ pub type ClusterResourceBinding = Binding;
 
 /// Condition: clusters were chosen.
 pub const SCHEDULED: &str = "Scheduled";
+/// Condition: copies stay where they are, although they should leave, because nothing else fits (M2).
+pub const LAST_COPY_KEPT: &str = "LastCopyKept";
 /// Condition: every chosen cluster has the manifest.
 pub const FULLY_APPLIED: &str = "FullyApplied";
 
@@ -258,7 +260,7 @@ pub struct BindingStatus {
     /// When clusters were last chosen.
     #[serde(skip_serializing_if = "is_default")]
     pub last_scheduled_time: Option<Time>,
-    /// [`SCHEDULED`] and [`FULLY_APPLIED`].
+    /// [`SCHEDULED`], [`FULLY_APPLIED`] and [`LAST_COPY_KEPT`].
     #[serde(skip_serializing_if = "is_default")]
     pub conditions: Vec<Condition>,
     /// Status per cluster.

@@ -28,6 +28,9 @@ pub struct ApplicationFailover {
     /// How long the old copy may stay.
     #[serde(skip_serializing_if = "is_default")]
     pub grace_period_seconds: Option<i32>,
+    /// The last copy goes, too, where nothing else fits (M2); it stays unless this is true.
+    #[serde(skip_serializing_if = "is_default")]
+    pub evict_last_copy: Option<bool>,
     /// What the new copy inherits.
     #[serde(skip_serializing_if = "is_default")]
     pub state_preservation: Option<StatePreservation>,
@@ -49,9 +52,26 @@ pub struct ClusterFailover {
     /// How the old copy goes; Gracefully unless said otherwise.
     #[serde(skip_serializing_if = "is_default")]
     pub purge_mode: Option<PurgeMode>,
+    /// The last copy goes, too, where nothing else fits (M2); it stays unless this is true.
+    #[serde(skip_serializing_if = "is_default")]
+    pub evict_last_copy: Option<bool>,
     /// What the new copy inherits.
     #[serde(skip_serializing_if = "is_default")]
     pub state_preservation: Option<StatePreservation>,
+}
+
+impl ApplicationFailover {
+    /// Whether the last copy of a failing application goes although nothing replaces it.
+    pub fn gives_up_last_copy(&self) -> bool {
+        self.evict_last_copy == Some(true) || self.purge_mode.is_some_and(PurgeMode::is_direct)
+    }
+}
+
+impl ClusterFailover {
+    /// Whether the last copy in a cluster that has to be left goes although nothing replaces it.
+    pub fn gives_up_last_copy(&self) -> bool {
+        self.evict_last_copy == Some(true) || self.purge_mode.is_some_and(PurgeMode::is_direct)
+    }
 }
 
 /// How the copy in a failed cluster goes away.
@@ -68,6 +88,13 @@ pub enum PurgeMode {
     Immediately,
     /// Older word for `Gracefully`.
     Graciously,
+}
+
+impl PurgeMode {
+    /// True when the old copy goes before a new one comes.
+    pub fn is_direct(self) -> bool {
+        matches!(self, PurgeMode::Directly | PurgeMode::Immediately)
+    }
 }
 
 /// What the new copy inherits from the old one's status.

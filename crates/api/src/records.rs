@@ -34,6 +34,17 @@ pub const HISTORY: &str = "longshore.io/history";
 /// On a binding: the wish for a fresh placement that its clusters are the answer to.
 pub const RESCHEDULED: &str = "longshore.io/rescheduled";
 
+/// On policies, and on whatever else a change is judged of: how many templates one act may move at most.
+pub const MAX_MOVED: &str = "longshore.io/max-moved";
+/// The same for objects that vanish from members.
+pub const MAX_DELETED: &str = "longshore.io/max-deleted";
+/// On what a request writes: the plan beyond a budget that its author approves, by its digest. It is used up by that
+/// request.
+pub const APPROVED_PLAN: &str = "longshore.io/approved-plan";
+
+/// On policies: `refuse` refuses a placement that names clusters which do not exist, `warn` only warns.
+pub const UNKNOWN_CLUSTERS: &str = "longshore.io/unknown-clusters";
+
 /// What a policy said for a while.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

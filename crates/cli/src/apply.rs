@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use controllers::rest::Error;
-use decide::template::digest;
-use plane::outlook::APPROVED;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::connection::{Connection, Control};
+use crate::consent::approving;
 use crate::kinds::Kinds;
 use crate::plan::{
     Files, Planned, Request, Saved, Verb, applied, brings, merged, planned, policies_first, shown, state,
@@ -39,6 +38,9 @@ pub struct Arguments {
     /// With -f or -k: only show the plan
     #[arg(long, conflicts_with = "plan")]
     dry_run: bool,
+    /// Apply it although it goes beyond a budget that holds now
+    #[arg(long)]
+    approve: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -65,8 +67,8 @@ async fn apply_files(arguments: &Arguments) -> Result<()> {
     if !output::confirm(&format!("Apply {} objects?", requests.len()), arguments.yes)? {
         return Err(anyhow!("nothing was changed"));
     }
-    let requests = approved(requests.into_iter().map(|(request, _)| request).collect(), &now)?;
-    make(&control, &requests).await
+    let requests = requests.into_iter().map(|(request, _)| request).collect();
+    make(&control, &approved(requests, &now, arguments.approve)?).await
 }
 
 /// Plans again, and applies it if nothing is different.
@@ -80,7 +82,8 @@ async fn apply_saved(arguments: &Arguments, plan: &Path) -> Result<()> {
         moved.push(format!("feature gates: {:?} then, {:?} now", saved.gates, now.gates));
     }
     refuse(moved)?;
-    let requests = approved(requests.into_iter().map(|(request, _)| request).collect(), &now)?;
+    let requests = requests.into_iter().map(|(request, _)| request).collect();
+    let requests = approved(requests, &now, arguments.approve)?;
     make(&control, &requests).await?;
     output::print(&format!("{}\n", now.plan.totals))
 }
@@ -112,19 +115,26 @@ async fn send(control: &Control, request: &Request, all: &[Request]) -> Result<(
     sent.map(drop)
 }
 
-/// The requests, naming the plan that was seen where they go beyond a budget.
-fn approved(requests: Vec<Request>, now: &Planned) -> Result<Vec<Request>> {
+/// The requests, with an approval where they go beyond a budget. When the plan was saved there may have been none, so
+/// it is the budget that holds now which counts.
+fn approved(requests: Vec<Request>, now: &Planned, approve: bool) -> Result<Vec<Request>> {
     let Some(beyond) = now.beyond.first() else { return Ok(requests) };
     let refused = |hint: &str, why: &str| {
         Err(anyhow::Error::new(Hint(hint.to_owned())).context(format!("{why}: {}", beyond.why)))
     };
+    if !approve {
+        return refused(
+            "nothing was changed; --approve applies it nevertheless",
+            "it goes beyond its budget",
+        );
+    }
     let [request] = requests.as_slice() else {
-        return refused("plan and apply the policy by itself", "one of the changes goes beyond its budget");
+        return refused("plan and apply that object by itself", "one of the changes goes beyond its budget");
     };
-    if digest(&json!(now.plan)) != beyond.plan {
+    if now.approval.as_deref() != Some(beyond.plan.as_str()) {
         return refused("try again in a moment", "the control plane has not seen everything yet");
     }
-    let seen = json!({ "metadata": { "annotations": { APPROVED: beyond.plan } } });
+    let seen = approving(Some(&beyond.plan));
     Ok(match request.verb {
         Verb::Delete => vec![Request { verb: Verb::Patch, body: seen, ..request.clone() }, request.clone()],
         Verb::Create | Verb::Patch => {

@@ -7,24 +7,34 @@ use anyhow::{Context as _, Result};
 use apiserver::ApiServer;
 use apiserver::auth::Identity;
 use controllers::ctx::{Ctx, Members};
-use controllers::gates::Switches;
 use controllers::rest::Rest;
 use controllers::start::{Controllers, start};
 use plane::outlook::Outlook;
+use plane::restart::{HeldStart, held_start, publish_held_start};
 
 use crate::locals::Local;
+use crate::switches::SwitchFlags;
+use crate::{output, text};
 
-/// Installs Karmada's kinds, joins the members and starts every controller.
+/// Installs Karmada's kinds, joins the members and starts every controller; none run while the start is held.
 pub async fn run(
     server: &ApiServer,
     locals: &[Local],
-    switches: Switches,
+    flags: &SwitchFlags,
     outlook: &Outlook,
-) -> Result<Controllers> {
+) -> Result<Option<Controllers>> {
+    let switches = flags.switches()?;
     let client = kube::Client::new(server.trusting(Identity::untracked("longshore")), "default");
     let control = Rest::new(client);
     plane::install_kinds(&control).await.context("install the kinds of policies")?;
-    plane::publish_gates(&control, &switches).await.context("tell the feature gates")?;
+    let held = held_start(&control, &switches, outlook.budget(), jiff::Timestamp::now()).await;
+    if let Some(held) = held.context("look what the feature gates do")?.filter(|held| !flags.accepts(held)) {
+        publish_held_start(&control, Some(&held)).await.context("tell that the controllers wait")?;
+        tell(&held);
+        return Ok(None);
+    }
+    plane::publish_gates(&control, &switches, outlook.budget()).await.context("tell the feature gates")?;
+    publish_held_start(&control, None).await.context("tell that the controllers run")?;
     let members = Members::default();
     for local in locals {
         members.insert(&local.name, Rest::new(local.client()));
@@ -36,5 +46,25 @@ pub async fn run(
     server.add_liveness(move || supervisor.failure());
     let counted = ctx.clone();
     server.add_metrics(move || controllers::metrics::render(&counted));
-    Ok(start(ctx))
+    Ok(Some(start(ctx)))
+}
+
+/// Says why no controller runs, and what to do.
+pub fn tell(held: &HeldStart) {
+    let before = if held.before.is_empty() { "their defaults".to_owned() } else { held.before.join(",") };
+    output::tell(&text::talk(
+        "warning: ",
+        &format!(
+            "the controllers do not run, because with these feature gates {} The feature gates before were {before}.",
+            held.why
+        ),
+    ));
+    output::tell(&text::talk(
+        "hint: ",
+        &format!(
+            "nothing was changed; look with `longshore plan --restart --feature-gates …`, then start again with \
+             --accept={}, or with the gates from before",
+            held.digest
+        ),
+    ));
 }

@@ -14,9 +14,12 @@ use controllers::leadership::{Candidate, LEASE, Terms};
 use controllers::rest::{Collection, Rest, Warrant};
 use controllers::runtime::Supervisor;
 use controllers::start::start;
+use http::Method;
 use plane::outlook::{Budget, Outlook};
+use plane::restart::{held_start, publish_held_start};
 use plane::review::Reviewer;
 use plane::webhooks::{Address, install_webhooks};
+use serde_json::{Value, json};
 use supervise::catch;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -82,12 +85,15 @@ pub struct Arguments {
     /// How many seconds reviews are answered after this replica was told to stop, until nobody is sent here any more
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=600))]
     drain_seconds: u32,
-    /// How many templates one change of a policy may move, unless the policy says otherwise
+    /// How many templates one act may move, unless the object that it changes says otherwise
     #[arg(long, value_name = "N")]
     max_moved: Option<usize>,
-    /// How many objects in members one change of a policy may delete, unless the policy says otherwise
+    /// How many objects in members one act may delete, unless the object that it changes says otherwise
     #[arg(long, value_name = "N")]
     max_deleted: Option<usize>,
+    /// Refuse policies that name clusters which do not exist, unless the policy says otherwise
+    #[arg(long)]
+    refuse_unknown_clusters: bool,
     #[command(flatten)]
     connection: Connection,
     #[command(flatten)]
@@ -116,8 +122,11 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     let urgent = Rest::new(client.clone());
     let control = Rest::new(client).with_regard();
     let switches = arguments.switches.switches()?;
-    prepare(&control, arguments, &switches).await?;
-    let outlook = Outlook::new(Budget { moved: arguments.max_moved, deleted: arguments.max_deleted });
+    let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
+    prepare(&control, arguments, &switches, budget).await?;
+    let outlook = Outlook::new(budget)
+        .refusing_unknown_clusters(arguments.refuse_unknown_clusters)
+        .with_controllers(own_user(&control).await);
     let warrant = Warrant::default();
     let ctx = Ctx::new(
         control.clone().under(warrant.clone()),
@@ -176,7 +185,7 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
 }
 
 /// What has to be there before anything can run: the kinds, a place for our own objects, a note about the gates.
-async fn prepare(control: &Rest, arguments: &Arguments, switches: &Switches) -> Result<()> {
+async fn prepare(control: &Rest, arguments: &Arguments, switches: &Switches, budget: Budget) -> Result<()> {
     plane::install_kinds(control).await.map_err(|error| {
         let hint = "is it the kubeconfig of an API server, and may its user define kinds?";
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context("install the kinds of policies")
@@ -194,7 +203,25 @@ async fn prepare(control: &Rest, arguments: &Arguments, switches: &Switches) -> 
     plane::ensure_namespace(control, namespace, &marks)
         .await
         .with_context(|| format!("make namespace {namespace}"))?;
-    plane::publish_gates(control, switches).await.context("tell the feature gates")
+    let held = held_start(control, switches, budget, jiff::Timestamp::now()).await;
+    if let Some(held) = held.context("look what the feature gates do")?
+        && !arguments.switches.accepts(&held)
+    {
+        publish_held_start(control, Some(&held)).await.context("tell that the controllers wait")?;
+        crate::control::tell(&held);
+        bail!("the feature gates do more than a budget allows");
+    }
+    plane::publish_gates(control, switches, budget).await.context("tell the feature gates")?;
+    publish_held_start(control, None).await.context("tell that the controllers run")
+}
+
+/// Who we are to the API server; none where it does not say.
+async fn own_user(control: &Rest) -> Option<String> {
+    let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" });
+    let reviews = Collection::new("authentication.k8s.io/v1", "selfsubjectreviews", "");
+    let answer: Value =
+        control.send(Method::POST, reviews.path(), "application/json", Some(&review)).await.ok()?;
+    Some(answer["status"]["userInfo"]["username"].as_str()?.to_owned())
 }
 
 /// Says which definitions are not installed, and warns of those that an earlier version installed all the same.

@@ -10,6 +10,7 @@ mod backup;
 mod certificates;
 mod computed;
 mod connection;
+mod consent;
 mod control;
 mod controllers;
 mod crds;

@@ -6,11 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
+use controllers::gates::Switches;
 use controllers::snapshot::works;
+use decide::budget::{Subject, approval};
 use decide::plan::{Breakdown, Plan, add_rendered, breakdown, plan, unsettled};
 use decide::remarks::remarks;
 use decide::world::{Answers, Change};
-use decide::{PolicyKey, World, unknown_clusters};
+use decide::{Gates, PolicyKey, World, unknown_clusters};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -30,7 +32,7 @@ mod shown;
 pub use manifests::Files;
 pub use order::policies_first;
 pub use rehearsal::{Beyond, Rehearsed, brings, rehearse};
-pub use request::{Request, Verb, merged, state};
+pub use request::{Request, Verb, merged, replaced, state};
 pub use saved::Saved;
 pub use shown::shown;
 
@@ -49,6 +51,9 @@ pub struct Arguments {
     /// What a restart of all controllers would do: whatever is not settled yet
     #[arg(long, group = "what", conflicts_with_all = ["filename", "kustomize", "delete", "save"])]
     restart: bool,
+    /// The feature gates of that restart, where they are others: StaticPolicy=true,Failover=false
+    #[arg(long, value_name = "GATES", requires = "restart", value_parser = controllers::gates::parse)]
+    feature_gates: Option<Switches>,
     /// Show every template by itself, not only one of those to which the same happens
     #[arg(long)]
     detailed: bool,
@@ -66,7 +71,7 @@ pub struct Arguments {
 pub async fn run(arguments: &Arguments) -> Result<ExitCode> {
     let control = arguments.connection.open().await?;
     let Planned { plan, notes, .. } = match arguments.restart {
-        true => Planned { plan: restarted(&control).await?, ..Planned::default() },
+        true => restart(arguments, &control).await?,
         false => changed(arguments, &control).await?,
     };
     match arguments.output {
@@ -98,6 +103,20 @@ struct Document<'p> {
     breakdown: Breakdown,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'p [String],
+}
+
+/// What a restart would do, with the gates that there are or with others.
+async fn restart(arguments: &Arguments, control: &Control) -> Result<Planned> {
+    let Some(switches) = &arguments.feature_gates else {
+        return Ok(Planned { plan: restarted(control).await?, ..Planned::default() });
+    };
+    let world = control.world().await?;
+    let gates = Gates { left_out: world.gates.left_out.clone(), ..switches.gates.clone() };
+    let plan = decide::plan::restarted(&world, gates, Answers::BRAIN);
+    let budget = plane::published_budget(&control.rest).await?;
+    let note = plane::restart::judged(&world, &plan, budget)
+        .map(|(why, digest)| format!("Such a start waits for --accept={digest}: {why}"));
+    Ok(Planned { plan, notes: note.into_iter().collect(), ..Planned::default() })
 }
 
 async fn changed(arguments: &Arguments, control: &Control) -> Result<Planned> {
@@ -151,6 +170,8 @@ pub struct Planned {
     pub gates: Vec<String>,
     /// Changes that are more than somebody allowed.
     pub beyond: Vec<Beyond>,
+    /// What approves it, if it is one change.
+    pub approval: Option<String>,
 }
 
 /// What requests would do now.
@@ -170,7 +191,20 @@ pub async fn planned(control: &Control, requests: &[(Request, Option<Value>)]) -
     let late = order::late_policies(&world, &changes, &plan)?;
     let notes =
         beyond.iter().map(ToString::to_string).chain(late).chain(remarked(&world, &changes)?).collect();
-    Ok(Planned { plan, notes, gates, beyond })
+    let approval = match requests {
+        [(request, live)] => Some(approval(&world, &plan, &subject(request, live.as_ref()))),
+        _ => None,
+    };
+    Ok(Planned { plan, notes, gates, beyond, approval })
+}
+
+/// What a request writes, as the server judges it.
+fn subject(request: &Request, live: Option<&Value>) -> Subject {
+    match (request.verb, live) {
+        (Verb::Delete, Some(live)) => Subject::deleted(live),
+        (_, Some(live)) => Subject::written(live, Some(live)),
+        (_, None) => Subject::written(&request.body, None),
+    }
 }
 
 /// The same, as the control plane computes it for who may not read everything.
@@ -180,7 +214,9 @@ async fn computed(control: &Control, changes: &[Change], beyond: Vec<Beyond>) ->
         format!("{} more templates are concerned, in namespaces that you cannot read.", answer.hidden)
     });
     let notes = beyond.iter().map(ToString::to_string).chain(answer.notes).chain(hidden).collect();
-    Ok(Planned { plan: answer.plan, notes, gates: answer.gates, beyond })
+    // Who may not read everything cannot compute what approves it, and takes what the server says.
+    let approval = beyond.first().map(|beyond| beyond.plan.clone());
+    Ok(Planned { plan: answer.plan, notes, gates: answer.gates, beyond, approval })
 }
 
 /// What there is to say about the policies among the changes.

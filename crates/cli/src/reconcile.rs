@@ -4,15 +4,20 @@
 use anyhow::{Context as _, Result, anyhow};
 use api::records::RECONCILE;
 use apiserver::selector::LabelSelector;
+use controllers::rest::Error;
+use decide::budget::{Effects, excess};
 use decide::orphans::orphans;
-use decide::world::Answers;
+use decide::plan::plan;
+use decide::world::{Answers, Change};
 use decide::{TemplateKey, World};
 use futures::{StreamExt as _, stream};
 use plane::reports::{Standing, standing};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
+use crate::consent::{Answer, Consent, approving};
 use crate::kinds::{Kinds, Target};
+use crate::plan::{Beyond, Planned, merged};
 use crate::{Hint, output, policies};
 
 mod computed;
@@ -35,9 +40,8 @@ pub struct Arguments {
     /// Everything that a policy claims, and what runs without a policy and would follow it: NAME, pp/NAME or cpp/NAME
     #[arg(long, value_name = "NAME")]
     policy: Option<String>,
-    /// Only say what would be done
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    consent: Consent,
     #[command(flatten)]
     connection: Connection,
 }
@@ -63,13 +67,51 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if waiting.is_empty() {
         output::tell("Nothing waits for a change of its template.");
     }
-    if arguments.dry_run {
+    let planned = planned(&control, &world, &waiting).await?;
+    let question = format!("Let {} follow now?", counted(waiting.len()));
+    if !waiting.is_empty() && matches!(arguments.consent.to(&question, &planned)?, Answer::Shown) {
         let lines = waiting.iter().map(|target| {
             format!("{} would be reconciled{} (dry run)\n", target.printed(), place(&control, target))
         });
         return output::print(&lines.collect::<String>());
     }
-    ask(&control, &waiting).await
+    ask(&control, &waiting, arguments.consent.approve).await
+}
+
+fn counted(templates: usize) -> String {
+    if templates == 1 { "1 template".to_owned() } else { format!("{templates} templates") }
+}
+
+/// What the wishes would do together. The server judges them one by one, so the budget of all is judged here.
+async fn planned(control: &Control, world: &World, waiting: &[Target]) -> Result<Planned> {
+    let changes = waiting.iter().filter_map(|target| {
+        let mut object = world.templates.get(&target.template())?.object();
+        object["metadata"]["annotations"][RECONCILE] = "planned".into();
+        Some(Change::Put(object.into()))
+    });
+    let plan = plan(world, &changes.collect::<Vec<_>>(), Answers::BRAIN)?;
+    let budget = plane::published_budget(&control.rest).await.context("ask for the budget")?;
+    let excess = excess(world, &plan, budget, |_| Effects::default());
+    let beyond = excess.map(|excess| Beyond { why: excess.to_string(), plan: String::new() });
+    // Each wish is approved by itself, with what the server answers.
+    Ok(Planned {
+        plan,
+        beyond: beyond.into_iter().collect(),
+        approval: Some(String::new()),
+        ..Planned::default()
+    })
+}
+
+/// Writes the wish on one template; with an approval where the server asks for one and it is given.
+async fn write(control: &Control, target: &Target, patch: &Value, approve: bool) -> Result<(), Error> {
+    let path = target.path();
+    match control.rest.merge(&path, patch).await {
+        Err(error) if approve && let Some(beyond) = Beyond::of(&error) => {
+            let patch = merged(patch, &approving(Some(&beyond.plan)));
+            control.rest.merge(&path, &patch).await.map(drop)
+        }
+        written => written.map(drop),
+    }
 }
 
 /// Where it is, if that is not where one would look.
@@ -81,17 +123,17 @@ fn place(control: &Control, target: &Target) -> String {
 }
 
 /// A value that was never there before.
-async fn ask(control: &Control, waiting: &[Target]) -> Result<()> {
+async fn ask(control: &Control, waiting: &[Target], approve: bool) -> Result<()> {
     let value = jiff::Timestamp::now().to_string();
     let patch = json!({ "metadata": { "annotations": { RECONCILE: value } } });
     let patch = &patch;
     let written = stream::iter(waiting)
-        .map(|target| async move { (target, control.rest.merge(&target.path(), patch).await) });
+        .map(|target| async move { (target, write(control, target, patch, approve).await) });
     let mut written = written.buffered(AT_ONCE);
     let mut failures = Vec::new();
     while let Some((target, result)) = written.next().await {
         match result {
-            Ok(_) => {
+            Ok(()) => {
                 output::print(&format!("{} reconciled{}\n", target.printed(), place(control, target)))?;
             }
             Err(error) => failures.push(error),

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 
 use crate::Hint;
 use crate::connection::{Connection, Control};
+use crate::consent::{Answer, Consent, approving};
 use crate::output::{self, Format};
+use crate::plan::{Request, merged, planned, replaced};
 use crate::policies::{self, Found};
 use crate::watch::{View, watch};
 
@@ -82,9 +84,8 @@ struct Undo {
     /// The generation to go back to [default: the last one that said something else]
     #[arg(long, value_name = "N")]
     to_generation: Option<i64>,
-    /// Only print what it would say
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    consent: Consent,
     #[command(flatten)]
     connection: Connection,
 }
@@ -181,8 +182,14 @@ async fn undo(arguments: &Undo) -> Result<()> {
     if let Some(brake) = found.object["spec"].get("suspension") {
         object["spec"]["suspension"] = brake.clone();
     }
-    if arguments.dry_run {
-        return Format::Yaml.print(&object["spec"]);
+    let spec = replaced(&found.object["spec"], &object["spec"]);
+    let request = Request::change(&found.kind, &found.object, Some(json!({ "spec": spec })));
+    let planned = planned(&control, &[(request, Some(found.object.clone()))]).await?;
+    let question =
+        format!("Let {} say again what it said in generation {}?", found.printed(), past.generation);
+    match arguments.consent.to(&question, &planned)? {
+        Answer::Shown => return Format::Yaml.print(&object["spec"]),
+        Answer::Agreed(approval) => object = merged(&object, &approving(approval.as_deref())),
     }
     let written = write(&control, &found, &object).await?;
     let (now, back) = (written.metadata.generation, past.generation);
@@ -206,7 +213,7 @@ async fn write(control: &Control, found: &Found, object: &Value) -> Result<Writt
         }
         let now: Option<Value> = control.rest.get(&path).await?;
         let Some(now) = now.filter(|now| now["spec"] == found.object["spec"]) else { break };
-        object["metadata"] = now["metadata"].clone();
+        object["metadata"]["resourceVersion"] = now["metadata"]["resourceVersion"].clone();
         written = control.rest.replace(&path, &object).await;
     }
     written.map_err(|error| {

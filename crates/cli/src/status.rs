@@ -5,7 +5,7 @@ use controllers::rest::{Error, Path};
 
 use crate::connection::{Connection, Control};
 use crate::output::{self, Format};
-use crate::text::Paint;
+use crate::text::{Paint, talk};
 use crate::watch::{View, watch};
 use plane::reports::{Report, report};
 
@@ -33,6 +33,12 @@ pub struct Arguments {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let control = arguments.connection.open().await?;
     let text = |report: &Report| shown::shown(report, arguments.all, Paint::of_stdout());
+    if let Some(why) = plane::restart::published_held_start(&control.rest).await.unwrap_or_default() {
+        output::tell(&talk(
+            "warning: ",
+            &format!("the controllers do not run, because with their feature gates {why}"),
+        ));
+    }
     match arguments.output {
         Some(format) => format.print(&seen(&control).await?),
         None if arguments.watch => {

@@ -9,7 +9,9 @@ use plane::reports::Report;
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
+use crate::consent::{Answer, Consent, approving};
 use crate::kinds::{Kinds, Target};
+use crate::plan::{Planned, Request, merged, planned};
 use crate::suspend::brake::{Wish, brake, is_same};
 use crate::suspend::released::released;
 use crate::text::Paint;
@@ -33,9 +35,8 @@ pub struct Suspend {
 pub struct Resume {
     #[command(flatten)]
     what: What,
-    /// Do not ask
-    #[arg(long, short)]
-    yes: bool,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 #[derive(clap::Args)]
@@ -76,7 +77,7 @@ pub async fn suspend(arguments: &Suspend) -> Result<()> {
     if is_same(braked.suspension()?.as_ref(), after.as_ref()) {
         return output::print(&format!("{} already suspended\n", braked.printed));
     }
-    braked.write(&control, after.as_ref()).await?;
+    braked.write(&control, after.as_ref(), None).await?;
     output::print(&format!("{} suspended\n", braked.printed))
 }
 
@@ -95,10 +96,13 @@ pub async fn resume(arguments: &Resume) -> Result<()> {
         return not_suspended(&control, what, &braked).await;
     }
     tell_released(&control, &braked.change(after.as_ref())).await?;
-    if !output::confirm(&format!("Resume {}?", braked.printed), arguments.yes)? {
-        return Err(anyhow::anyhow!("nothing was changed"));
-    }
-    braked.write(&control, after.as_ref()).await?;
+    let planned = braked.planned(&control, after.as_ref()).await?;
+    planned.beyond.iter().for_each(|beyond| output::tell(&format!("Note: {beyond}")));
+    let approval = match arguments.consent.answer(&format!("Resume {}?", braked.printed), &planned)? {
+        Answer::Shown => return output::print(&format!("{} would be resumed (dry run)\n", braked.printed)),
+        Answer::Agreed(approval) => approval,
+    };
+    braked.write(&control, after.as_ref(), approval.as_deref()).await?;
     output::print(&format!("{} resumed\n", braked.printed))
 }
 
@@ -219,10 +223,24 @@ impl Braked {
         Change::Put(object.into())
     }
 
+    /// What writing this brake would do, and whether that is allowed.
+    async fn planned(&self, control: &Control, after: Option<&Suspension>) -> Result<Planned> {
+        let object = self.object.as_ref().unwrap_or(&self.draft);
+        let is_its = |kind: &&api::Kind| object["kind"] == kind.kind;
+        let kind = kinds::ALL.iter().find(is_its).context("find the kind of what holds it")?;
+        let patch = (!self.goes(after)).then(|| json!({ "spec": { "suspension": cleared(after) } }));
+        planned(control, &[(Request::change(kind, object, patch), self.object.clone())]).await
+    }
+
     /// Writes the brake. A policy's status is written all the time, so it may take more than one try.
-    async fn write(&self, control: &Control, after: Option<&Suspension>) -> Result<()> {
+    async fn write(
+        &self,
+        control: &Control,
+        after: Option<&Suspension>,
+        approval: Option<&str>,
+    ) -> Result<()> {
         let mut object = self.object.clone();
-        let mut written = self.send(control, object.as_ref(), after).await;
+        let mut written = self.send(control, object.as_ref(), after, approval).await;
         for _ in 1..TRIES {
             if !matches!(written, Err(Error::Conflict { .. })) {
                 break;
@@ -233,7 +251,7 @@ impl Braked {
                 break;
             }
             object = now;
-            written = self.send(control, object.as_ref(), after).await;
+            written = self.send(control, object.as_ref(), after, approval).await;
         }
         written.map_err(|error| {
             let hint = match &error {
@@ -254,16 +272,20 @@ impl Braked {
         control: &Control,
         object: Option<&Value>,
         after: Option<&Suspension>,
+        approval: Option<&str>,
     ) -> Result<(), Error> {
         let path = self.collection.object(&self.name);
         match object {
             Some(object) if self.goes(after) => {
+                if approval.is_some() {
+                    control.rest.merge(&path, &approving(approval)).await?;
+                }
                 control.rest.delete(&path, object["metadata"]["uid"].as_str()).await
             }
             Some(object) => {
                 let version = &object["metadata"]["resourceVersion"];
                 let patch = json!({ "metadata": { "resourceVersion": version }, "spec": { "suspension": cleared(after) } });
-                control.rest.merge(&path, &patch).await.map(drop)
+                control.rest.merge(&path, &merged(&patch, &approving(approval))).await.map(drop)
             }
             None => {
                 let mut draft = self.draft.clone();

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use controllers::gates::{self, Switches};
 use decide::LeftOut;
+use plane::restart::HeldStart;
 
 /// Flags of whatever runs the controllers.
 #[derive(clap::Args)]
@@ -17,9 +18,18 @@ pub struct SwitchFlags {
     /// Kinds that no policy takes, as group, group/version or group/version/Kind,Kind with semicolons between them
     #[arg(long, value_name = "KINDS", default_value = "", value_parser = kinds, hide_default_value = true)]
     skipped_propagating_apis: String,
+    /// Start although other feature gates than before move or delete more than a budget allows; with the digest that was
+    /// shown only if it is still the same
+    #[arg(long, value_name = "DIGEST", num_args = 0..=1, default_missing_value = "", require_equals = true)]
+    accept: Option<String>,
 }
 
 impl SwitchFlags {
+    /// Whether a start that would do this much is accepted.
+    pub fn accepts(&self, held: &HeldStart) -> bool {
+        self.accept.as_ref().is_some_and(|digest| digest.is_empty() || *digest == held.digest)
+    }
+
     /// All of them.
     pub fn switches(&self) -> Result<Switches> {
         let mut switches = self.feature_gates.clone();

@@ -2,12 +2,14 @@
 
 use anyhow::{Context as _, Result, anyhow};
 use api::kinds::CLUSTER;
-use api::taint::NO_SCHEDULE;
+use api::taint::{NO_EXECUTE, NO_SCHEDULE};
 use api::{Cluster, Taint};
 use controllers::rest::{Collection, Error};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
+use crate::consent::{Answer, Consent, approving};
+use crate::plan::{Request, merged, planned};
 use crate::taint::wish::{Wish, wished};
 use crate::{Hint, members, output};
 
@@ -30,6 +32,8 @@ pub struct Arguments {
     /// Replace taints of the same key and effect
     #[arg(long)]
     overwrite: bool,
+    #[command(flatten)]
+    consent: Consent,
     #[command(flatten)]
     connection: Connection,
 }
@@ -55,7 +59,16 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         )?;
     let control = arguments.connection.open_to_write().await?;
     let name = &arguments.cluster;
-    change(&control, name, |taints| wished(taints, &wishes, arguments.overwrite)).await?;
+    let wanted = |taints| wished(taints, &wishes, arguments.overwrite);
+    let evicts = |wish: &Wish| matches!(wish, Wish::Set(taint) if taint.effect == NO_EXECUTE);
+    let mut approval = None;
+    if arguments.consent.dry_run || wishes.iter().any(evicts) {
+        match agreed(&control, arguments, wanted).await? {
+            Answer::Shown => return Ok(()),
+            Answer::Agreed(given) => approval = given,
+        }
+    }
+    change(&control, name, approval.as_deref(), wanted).await?;
     let (sets, removes) = (wishes.iter().any(Wish::sets), wishes.iter().any(|wish| !wish.sets()));
     let done = match (sets, removes) {
         (true, true) => "modified",
@@ -65,11 +78,29 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     output::print(&format!("cluster/{name} {done}\n"))
 }
 
+/// Shows what the taints evict, and asks.
+async fn agreed(
+    control: &Control,
+    arguments: &Arguments,
+    wanted: impl Fn(Vec<Taint>) -> Result<Vec<Taint>, wish::Impossible>,
+) -> Result<Answer> {
+    let name = &arguments.cluster;
+    let cluster = one(members::chosen(control, std::slice::from_ref(name)).await?)?;
+    let taints =
+        wanted(cluster.spec.taints).with_context(|| format!("change the taints of cluster {name}"))?;
+    let path = Collection::of(&CLUSTER, "").object(name);
+    let live: Option<Value> = control.rest.get(&path).await?;
+    let live = live.ok_or_else(|| anyhow!("cluster {name} has just gone"))?;
+    let request = Request::change(&CLUSTER, &live, Some(json!({ "spec": { "taints": taints } })));
+    let planned = planned(control, &[(request, Some(live))]).await?;
+    arguments.consent.to(&format!("Change the taints of cluster {name}?"), &planned)
+}
+
 /// Keeps new workloads away from a cluster.
 pub async fn cordon(arguments: &Cordon) -> Result<()> {
     let control = arguments.connection.open_to_write().await?;
     let closed = Taint { key: UNSCHEDULABLE.to_owned(), effect: NO_SCHEDULE.to_owned(), ..Taint::default() };
-    let changed = change(&control, &arguments.cluster, |taints| {
+    let changed = change(&control, &arguments.cluster, None, |taints| {
         let already = taints.iter().any(is_cordon);
         Ok(if already { taints } else { taints.into_iter().chain([closed.clone()]).collect() })
     });
@@ -80,7 +111,7 @@ pub async fn cordon(arguments: &Cordon) -> Result<()> {
 /// Lets workloads come to a cluster again.
 pub async fn uncordon(arguments: &Cordon) -> Result<()> {
     let control = arguments.connection.open_to_write().await?;
-    let changed = change(&control, &arguments.cluster, |mut taints| {
+    let changed = change(&control, &arguments.cluster, None, |mut taints| {
         taints.retain(|taint| !is_cordon(taint));
         Ok(taints)
     });
@@ -97,6 +128,7 @@ fn is_cordon(taint: &Taint) -> bool {
 async fn change(
     control: &Control,
     name: &str,
+    approval: Option<&str>,
     wanted: impl Fn(Vec<Taint>) -> Result<Vec<Taint>, wish::Impossible>,
 ) -> Result<bool> {
     let doing = || format!("change the taints of cluster {name}");
@@ -111,6 +143,7 @@ async fn change(
             "metadata": { "resourceVersion": cluster.metadata.resource_version },
             "spec": { "taints": after },
         });
+        let patch = merged(&patch, &approving(approval));
         match control.rest.merge(&Collection::of(&CLUSTER, "").object(name), &patch).await {
             Ok(_) => return Ok(true),
             Err(Error::Conflict { .. }) => continue,

@@ -26,6 +26,11 @@ impl Paint {
         Self(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none())
     }
 
+    /// The same for stderr.
+    pub fn of_stderr() -> Self {
+        Self(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+    }
+
     /// What has to be seen first.
     pub fn strong(self, text: &str) -> String {
         self.painted("1", text)

@@ -51,12 +51,15 @@ pub struct Arguments {
     /// How many seconds a watch that was interrupted can go on where it was
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     history_seconds: u32,
-    /// How many templates one change of a policy may move, unless the policy says otherwise
+    /// How many templates one act may move, unless the object that it changes says otherwise
     #[arg(long, value_name = "N")]
     max_moved: Option<usize>,
-    /// How many objects in members one change of a policy may delete, unless the policy says otherwise
+    /// How many objects in members one act may delete, unless the object that it changes says otherwise
     #[arg(long, value_name = "N")]
     max_deleted: Option<usize>,
+    /// Refuse policies that name clusters which do not exist, unless the policy says otherwise
+    #[arg(long)]
+    refuse_unknown_clusters: bool,
     #[command(flatten)]
     security: crate::security::SecurityFlags,
     #[command(flatten)]
@@ -82,7 +85,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let (store, certificates) = open(arguments, &data_dir, &sealing)?;
     let switches = arguments.switches.switches()?;
     let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
-    let outlook = Outlook::new(budget);
+    let outlook = Outlook::new(budget).refusing_unknown_clusters(arguments.refuse_unknown_clusters);
     let kept_in = (!arguments.ephemeral).then_some(data_dir.as_path());
     let security = arguments.security.security(kept_in, arguments.limits.storage())?;
     let server = start_server(store.clone(), &certificates, &switches, outlook.clone(), security).await?;
@@ -102,13 +105,15 @@ async fn up(arguments: &Arguments) -> Result<()> {
         connections: crate::limits::member_connections(arguments.members.into()),
     };
     let locals = start_locals(arguments.members, &setting).await?;
-    let controllers = control::run(&server, &locals, switches, &outlook).await?;
+    let controllers = control::run(&server, &locals, &arguments.switches, &outlook).await?;
     places::private_file(&file, &kubeconfig(&contexts(address, &locals), &certificates))?;
     // Signals are listened for before the greeting: a script that reads it may send one at once.
     let told = told_to_stop()?;
     greet(arguments, &file, address, &locals, is_again)?;
     frontend.serve(listener, server, told).await;
-    controllers.shut_down().await;
+    if let Some(controllers) = controllers {
+        controllers.shut_down().await;
+    }
     stop.cancel();
     for local in locals {
         local.shut_down().await?;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::binding::BindingSnapshot;
 use api::{Binding, ObjectMeta, OverridePolicy, Work, annotations, names};
 use decide::works::{Frozen, Sources, Works, clusters_in_use, works};
 use decide::{BindingKey, TemplateKey, World};
@@ -31,24 +32,26 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     if sources.is_some_and(|sources| ctx.view.settled().holds(key, Question::Works, mark(sources, &known))) {
         return Ok(Next::Wait);
     }
+    // Noted before anything is read: what a member says from now on leads here again.
+    ctx.view.moving().note(key);
     let existing = existing_works(ctx, &binding).await?;
     let (answer, sources) = decide_works(ctx, &binding, &existing);
+    if answer.handover.is_empty() {
+        ctx.view.moving().forget(key);
+    }
     answer.failed.values().for_each(|failed| tell::override_failed(ctx, &binding, failed));
     if let Some(frozen @ Frozen::NotUnderstood { .. }) = &answer.frozen {
         tell::left_as_it_is(ctx, &binding, frozen);
     }
+    let mut now: BTreeMap<WorkKey, Wanted> =
+        existing.iter().filter_map(|work| place(&work.metadata)).collect();
+    // What comes is written before anything goes (M1).
+    let written = write(ctx, &binding, &answer, &existing, &mut now).await;
     let cleaned = clean_up(ctx, &binding, &answer, &existing).await;
     if let Some(error) = cleaned.as_ref().err().filter(|error| !error.is_conflict()) {
         tell::clean_up_failed(ctx, &binding, error);
     }
-    let mut now: BTreeMap<WorkKey, Wanted> =
-        existing.iter().filter_map(|work| place(&work.metadata)).collect();
-    let written = match &cleaned {
-        Ok(cleaned) => {
-            write(ctx, &binding, &answer, &existing, &mut now).await.map(|written| written || *cleaned)
-        }
-        Err(_) => cleaned,
-    };
+    let written = written.and_then(|written| cleaned.map(|cleaned| written || cleaned));
     if !matches!(&written, Ok(false)) && !written.as_ref().is_err_and(Error::is_conflict) {
         let result = [("result", metrics::result(written.is_ok()))];
         ctx.metrics.observe_since("binding_sync_work_duration_seconds", &result, start);
@@ -70,10 +73,11 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
 
 /// Whether nothing but a change brings anything new.
 fn is_at_rest(answer: &Works) -> bool {
-    answer.failed.is_empty() && !matches!(answer.frozen, Some(Frozen::Purging { .. }))
+    let is_purging = matches!(answer.frozen, Some(Frozen::Purging { .. }));
+    answer.failed.is_empty() && answer.handover.is_empty() && !is_purging
 }
 
-/// Orphans go first; says whether there were any.
+/// Orphans go; says whether there were any.
 async fn clean_up(ctx: &Ctx, binding: &Binding, answer: &Works, existing: &[Work]) -> Result<bool, Error> {
     let orphan = |work: &&Work| {
         let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace);
@@ -188,9 +192,22 @@ fn decide_works(ctx: &Ctx, binding: &Binding, existing: &[Work]) -> (Works, Opti
     let clusters = world.clusters.clone();
     let mark = sources_mark(&world, binding);
     drop(world);
-    let sources =
-        Sources { template: template.as_deref(), overrides: &overrides, clusters: &clusters, existing };
+    let needed_in = needed_in(ctx, binding);
+    let sources = Sources {
+        template: template.as_deref(),
+        overrides: &overrides,
+        clusters: &clusters,
+        existing,
+        needed_in: &needed_in,
+    };
     (works(binding, sources), mark)
+}
+
+/// The clusters in which the bindings that need this one have Works.
+fn needed_in(ctx: &Ctx, binding: &Binding) -> Vec<String> {
+    let key = |by: &BindingSnapshot| BindingKey { namespace: by.namespace.clone(), name: by.name.clone() };
+    let needing = binding.spec.required_by.iter().filter_map(|by| ctx.view.binding(&key(by)));
+    needing.flat_map(|needing| ctx.view.works_of(&needing)).map(|work| work.cluster).collect()
 }
 
 fn place(metadata: &ObjectMeta) -> Option<(WorkKey, Wanted)> {

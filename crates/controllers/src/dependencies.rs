@@ -213,6 +213,17 @@ pub fn moved(ctx: &Ctx, before: Option<&Binding>, after: Option<&Binding>) {
     }
 }
 
+/// Looks at the Works of whatever a binding needs that stay for its sake, after one of its own went.
+pub fn look_at_needed(ctx: &Ctx, key: &BindingKey) {
+    let Some(binding) = ctx.view.binding(key) else { return };
+    let world = ctx.view.world();
+    let needed = noted(&binding);
+    let bound = needed.iter().flat_map(|need| world.found(need)).map(|template| template.binding());
+    for waiting in bound.filter(|bound| ctx.view.moving().has(bound)) {
+        ctx.queues.works.add(waiting, Priority::Resync);
+    }
+}
+
 /// Looks at a template's binding if somebody needs it; called after the template was looked at.
 pub fn touched(ctx: &Ctx, key: &TemplateKey) {
     let world = ctx.view.world();

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::binding::{BindingStatus, LAST_COPY_KEPT, SCHEDULED};
 use api::taint::NO_EXECUTE;
-use api::{Binding, Cluster, Time};
+use api::{Binding, Cluster, ConditionStatus, Time};
 use decide::BindingKey;
-use decide::eviction::{Evictions, Graceful, Settings, UNHEALTHY_SINCE, Why, eviction, graceful};
+use decide::conditions;
+use decide::eviction::{Evictions, Graceful, Settings, UNHEALTHY_SINCE, Why, eviction, graceful, kept};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -38,17 +40,43 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let turn = hold_back(ctx, key, &mut evictions);
     let mut binding = Binding::clone(&seen);
     evictions.write(&mut binding);
-    let tasks = graceful(&binding, now, GRACE_SECONDS);
+    let tasks = graceful(&binding, &clusters, now, GRACE_SECONDS);
     tasks.write(&mut binding);
-    if binding != *seen {
-        let written = ctx.control.merge(&bindings(key).object(&key.name), &patch(&seen, &binding)).await;
-        if !written.as_ref().is_err_and(Error::is_conflict) {
-            tell(ctx, &seen, &evictions, &tasks, written.is_ok());
-            count(ctx, &seen, &evictions, start, written.is_ok());
+    match binding == *seen {
+        // What was written leads here again, and then the status follows.
+        true => write_kept(ctx, key, &seen, &evictions).await?,
+        false => {
+            let written = ctx.control.merge(&bindings(key).object(&key.name), &patch(&seen, &binding)).await;
+            if !written.as_ref().is_err_and(Error::is_conflict) {
+                tell(ctx, &seen, &evictions, &tasks, written.is_ok());
+                count(ctx, &seen, &evictions, start, written.is_ok());
+            }
+            written?;
         }
-        written?;
     }
     Ok(next(now, [evictions.next, tasks.next], turn))
+}
+
+/// Says on the binding, and in an Event, that copies stay because nothing else fits (M2); or no longer.
+async fn write_kept(ctx: &Ctx, key: &BindingKey, seen: &Binding, evictions: &Evictions) -> Result<(), Error> {
+    let mut status = seen.status.clone();
+    match kept(seen, evictions) {
+        Some(condition) => conditions::set(&mut status.conditions, condition, (ctx.now)()),
+        None => status.conditions.retain(|condition| condition.kind != LAST_COPY_KEPT),
+    }
+    if status == seen.status {
+        return Ok(());
+    }
+    let (path, version) = (bindings(key).object(&key.name), &seen.metadata.resource_version);
+    ctx.control.write_status(&path, version, &seen.status, &status).await?;
+    let message = |status: &BindingStatus| {
+        conditions::find(&status.conditions, LAST_COPY_KEPT).map(|condition| condition.message.clone())
+    };
+    if let Some(news) = message(&status).filter(|news| message(&seen.status).as_ref() != Some(news)) {
+        let about = [Regarding::from(seen), Regarding::template_of(seen)];
+        ctx.tell(about, COMPONENT, Tone::Warning, LAST_COPY_KEPT, &news);
+    }
+    Ok(())
 }
 
 /// Lets those wait whose turn it is not; how long.
@@ -69,7 +97,14 @@ fn is_quiet(binding: &Binding, clusters: &Arc<Vec<Cluster>>) -> bool {
     let fails_over = spec.failover.as_ref().is_some_and(|failover| failover.application.is_some());
     let remembers = binding.metadata.annotations.contains_key(UNHEALTHY_SINCE);
     let evicts = |cluster: &Cluster| cluster.spec.taints.iter().any(|taint| taint.effect == NO_EXECUTE);
-    !fails_over && !remembers && spec.graceful_eviction_tasks.is_empty() && !clusters.iter().any(evicts)
+    let stays = conditions::find(&binding.status.conditions, LAST_COPY_KEPT).is_some();
+    let unfit = conditions::status(&binding.status.conditions, SCHEDULED) == Some(ConditionStatus::False);
+    !fails_over
+        && !remembers
+        && !stays
+        && !unfit
+        && spec.graceful_eviction_tasks.is_empty()
+        && !clusters.iter().any(evicts)
 }
 
 fn patch(seen: &Binding, binding: &Binding) -> Value {

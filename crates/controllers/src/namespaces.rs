@@ -56,7 +56,13 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         let path = ctx::works(&cluster.metadata.name).object(&work_name);
         existing.extend(ctx.control.get::<Work>(&path).await?);
     }
-    let sources = Sources { template: None, overrides: &overrides, clusters: &clusters, existing: &existing };
+    let sources = Sources {
+        template: None,
+        overrides: &overrides,
+        clusters: &clusters,
+        existing: &existing,
+        needed_in: &[],
+    };
     let mut failed = None;
     for (cluster, work) in &namespace_works(&namespace, sources) {
         // A cluster whose execution namespace is not there yet must not keep the others waiting.

@@ -46,7 +46,8 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     }
     written?;
     match outcome {
-        Placement::Kept { .. } => Ok(Next::After(RETRY)),
+        // Which clusters may run it changes with the clusters, and they bring it here again.
+        Placement::Kept { failure, .. } if !failure.is_no_fit() => Ok(Next::After(RETRY)),
         _ => Ok(Next::Wait),
     }
 }
@@ -154,7 +155,7 @@ fn tell(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Instant, error
         }
         Placement::Skipped(_) | Placement::Left { .. } | Placement::Unchanged => return,
         Placement::Scheduled(schedule) => (&schedule.trigger, &schedule.tried, None),
-        Placement::Nowhere { trigger, tried, failure } | Placement::Kept { trigger, tried, failure } => {
+        Placement::Nowhere { trigger, tried, failure } | Placement::Kept { trigger, tried, failure, .. } => {
             (trigger, tried, Some(failure.to_string()))
         }
     };

@@ -284,7 +284,7 @@ impl Starter {
                 }
                 if let Some(binding) = binding_of_work(&work.metadata) {
                     ctx.queues.look_at_status(binding.clone());
-                    if changed {
+                    if changed || ctx.view.moving().has(&binding) {
                         ctx.queues.works.add_gathered(binding);
                     }
                 }
@@ -292,8 +292,9 @@ impl Starter {
             Seen::Gone(namespace, name) => {
                 let Some(cluster) = names::cluster_of_execution_namespace(&namespace) else { return };
                 let key = WorkKey { cluster: cluster.to_owned(), name };
-                if let Some(binding) = ctx.view.binding_of(&key) {
-                    ctx.queues.look_at_binding(&binding, Priority::User);
+                let binding = ctx.view.binding_of(&key);
+                if let Some(binding) = &binding {
+                    ctx.queues.look_at_binding(binding, Priority::User);
                 }
                 // A namespace's is brought back by nothing else.
                 if let Some(namespace) = namespaces::named_by(&key) {
@@ -301,6 +302,10 @@ impl Starter {
                 }
                 ctx.view.remove_work(&key);
                 ctx.queues.execution.add(key, Priority::Resync);
+                // What it needed there may go now.
+                if let Some(binding) = binding.filter(|_| !ctx.view.moving().is_empty()) {
+                    dependencies::look_at_needed(&ctx, &binding);
+                }
             }
             Seen::Complete | Seen::Refused => {}
         });

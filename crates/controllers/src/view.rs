@@ -13,11 +13,13 @@ use decide::{BindingKey, Gates, Template, TemplateKey, World, dependencies};
 use serde_json::Value;
 use supervise::{Injector, Recovered as _};
 
+mod moving;
 mod needs;
 mod news;
 mod owner;
 mod settled;
 
+pub use moving::Moving;
 use needs::Needs;
 pub use news::{WorkNews, kinds_of};
 pub use owner::{binding_id, binding_key, binding_of_work, is_work_of};
@@ -67,6 +69,8 @@ struct Inner {
     taint_policies: RwLock<BTreeMap<String, ClusterTaintPolicy>>,
     /// What needs no look.
     settled: Settled,
+    /// Bindings that wait for their members.
+    moving: Moving,
     /// Whether everything has been told once.
     complete: AtomicBool,
     /// Lets a test panic while the world is being changed.
@@ -228,6 +232,7 @@ impl View {
     /// Forgets a binding.
     pub fn remove_binding(&self, key: &BindingKey) -> Option<Arc<Binding>> {
         self.inner.settled.forget(key);
+        self.inner.moving.forget(key);
         self.inner.needs.write().recovered().put(key, Vec::new());
         let mut world = self.write();
         let binding = Arc::make_mut(&mut world.bindings).remove(key)?;
@@ -362,6 +367,11 @@ impl View {
     /// What needs no look.
     pub fn settled(&self) -> &Settled {
         &self.inner.settled
+    }
+
+    /// Bindings whose Works wait for what members say.
+    pub fn moving(&self) -> &Moving {
+        &self.inner.moving
     }
 
     /// True when there is such a Work.

@@ -1,8 +1,9 @@
 //! Must it leave a cluster? Because of a taint it does not bear, or because it fails there; and when is the old
-//! copy let go? Nothing that is suspended is moved (U5).
+//! copy let go? Nothing that is suspended is moved (U5), and the last copy goes nowhere where nothing else fits (M2).
 
 mod application;
 mod graceful;
+mod last_copy;
 mod taints;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 pub use graceful::{Graceful, Kept, LetGo, graceful};
+pub use last_copy::kept;
 pub use taints::taints;
 
 use crate::affinity::{Borne, borne};
@@ -48,6 +50,8 @@ pub struct Evictions {
     pub evictions: BTreeMap<String, Eviction>,
     /// Clusters it would leave if it were not suspended, by name.
     pub held: BTreeMap<String, Why>,
+    /// Clusters it would leave if anything else fitted (M2), by name.
+    pub last_copies: BTreeMap<String, Why>,
     /// Since when it is unhealthy, by cluster.
     pub unhealthy_since: BTreeMap<String, Time>,
     /// When to judge again.
@@ -63,7 +67,11 @@ impl fmt::Display for Evictions {
             .held
             .iter()
             .map(|(cluster, why)| format!("would leave {cluster} if it were not suspended, because {why}"));
-        let told: Vec<String> = leaves.chain(held).collect();
+        let kept = self
+            .last_copies
+            .iter()
+            .map(|(cluster, why)| format!("would leave {cluster} if anything else fitted, because {why}"));
+        let told: Vec<String> = leaves.chain(held).chain(kept).collect();
         match told.is_empty() {
             true => formatter.write_str("It stays in its clusters."),
             false => write!(formatter, "It {}.", told.join("; it ")),
@@ -100,11 +108,14 @@ pub enum Why {
 }
 
 impl Why {
+    /// Karmada's word for a failing application.
+    pub(crate) const APPLICATION_FAILURE: &str = "ApplicationFailure";
+
     /// Karmada's word for it.
     pub fn reason(&self) -> &'static str {
         match self {
             Why::TaintUntolerated { .. } => "TaintUntolerated",
-            Why::ApplicationFailure { .. } => "ApplicationFailure",
+            Why::ApplicationFailure { .. } => Why::APPLICATION_FAILURE,
         }
     }
 }
@@ -136,6 +147,10 @@ pub fn eviction(binding: &Binding, clusters: &[Cluster], now: Timestamp, setting
         by_taints(binding, clusters, now, settings, &mut answer);
     }
     application::evict(binding, now, &mut answer);
+    last_copy::spare(binding, clusters, now, &mut answer);
+    for cluster in answer.evictions.keys() {
+        answer.unhealthy_since.remove(cluster);
+    }
     answer
 }
 

@@ -7,6 +7,7 @@ pub mod activation;
 pub mod admission;
 pub mod affinity;
 pub mod binding;
+pub mod budget;
 pub mod claim;
 pub mod conditions;
 pub mod credentials;

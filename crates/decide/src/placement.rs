@@ -23,8 +23,8 @@ use jiff::Timestamp;
 pub use division::{Division, Mode, Share};
 pub use failure::Failure;
 pub use filter::Refusal;
-pub(crate) use outcome::is_same;
 pub use outcome::{Attempt, Placement, Schedule, listed};
+pub(crate) use outcome::{is_kept, is_same};
 pub use recent::Recent;
 pub use strategy::Strategy;
 pub(crate) use trigger::is_workload;
@@ -72,7 +72,7 @@ impl Round<'_> {
     fn without_groups(&self, trigger: Trigger) -> Placement {
         match self.attempt(None) {
             Ok(found) => Placement::Scheduled(Schedule::new(trigger, "", found.division, found.refused)),
-            Err(failure) => Placement::failed(trigger, Vec::new(), failure),
+            Err(failure) => self.failed(trigger, Vec::new(), failure),
         }
     }
 
@@ -94,7 +94,33 @@ impl Round<'_> {
         // The group that was in use, or the first one, decides what becomes of the previous result.
         let first = failed.first().map(|attempt| attempt.failure.clone());
         let failure = first.expect("a placement with groups has tried at least one");
-        Placement::failed(trigger, failed, failure)
+        self.failed(trigger, failed, failure)
+    }
+
+    /// What becomes of what ran before: it goes where somebody said so, and stays otherwise (C3, M2).
+    fn failed(&self, trigger: Trigger, tried: Vec<Attempt>, failure: Failure) -> Placement {
+        let binding = self.binding;
+        let rules = binding.spec.failover.as_ref().and_then(|failover| failover.cluster.as_ref());
+        let gives_up = rules.is_some_and(api::failover::ClusterFailover::gives_up_last_copy);
+        let selects_none = failure.selects_none() && tried.iter().all(|one| one.failure.selects_none());
+        // What stayed because nothing fitted is not let go because what was selected then is gone now.
+        let edited = trigger == Trigger::PlacementChanged && !outcome::is_kept(binding);
+        let has_none = binding.spec.clusters.is_empty() && binding.spec.graceful_eviction_tasks.is_empty();
+        if failure.is_no_fit() && (gives_up || has_none || (edited && selects_none)) {
+            return Placement::Nowhere { trigger, tried, failure };
+        }
+        let gone = if failure.is_no_fit() { self.gone() } else { Vec::new() };
+        Placement::Kept { trigger, tried, failure, gone }
+    }
+
+    /// The clusters it is in that are not there to stay.
+    fn gone(&self) -> Vec<String> {
+        let stays = |name: &str| {
+            let mut of_name = self.clusters.iter().filter(|cluster| cluster.metadata.name == name);
+            of_name.any(|cluster| cluster.metadata.deletion_timestamp.is_none())
+        };
+        let names = self.binding.spec.clusters.iter().map(|target| &target.name);
+        names.filter(|name| !stays(name)).cloned().collect()
     }
 
     fn attempt(&self, term: Option<&ClusterAffinityTerm>) -> Result<Found, Failure> {

@@ -12,6 +12,7 @@ use crate::activation::{Activation, HoldWhy};
 use crate::binding::Refusal;
 use crate::claim::ClaimWhy;
 use crate::fields::put;
+use crate::gates::Gates;
 use crate::policy::PolicyKey;
 use crate::propagation::Propagation;
 use crate::template::{Template, TemplateKey, digest};
@@ -24,13 +25,15 @@ mod fields;
 mod one_by_one;
 mod print;
 mod rendered;
+mod unbound;
 
 pub use breakdown::{Breakdown, Counts, breakdown};
-use difference::Comparison;
+use difference::{Comparison, Draft};
 pub use fields::FieldChange;
 use one_by_one::one_by_one;
 pub use print::NOWHERE;
 pub use rendered::add_rendered;
+pub use unbound::unbound;
 
 /// What a set of changes would do; templates to which nothing happens are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,23 @@ pub struct TemplatePlan {
     pub nowhere: bool,
     /// Why, in one sentence.
     pub why: Arc<str>,
+}
+
+impl TemplatePlan {
+    /// How many copies vanish.
+    pub fn deleted(&self) -> usize {
+        self.clusters.values().filter(|cluster| matches!(cluster.action, Action::Delete { .. })).count()
+    }
+
+    /// How many copies appear.
+    pub fn created(&self) -> usize {
+        self.clusters.values().filter(|cluster| matches!(cluster.action, Action::Create { .. })).count()
+    }
+
+    /// True when it leaves a cluster and enters another one.
+    pub fn is_moved(&self) -> bool {
+        self.deleted() > 0 && self.created() > 0
+    }
 }
 
 fn is_unchanged(fields: &[FieldChange]) -> bool {
@@ -113,6 +133,12 @@ pub struct ClusterPlan {
     /// Suspended there, so nothing is written until it is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
+    /// Not before the copies in these clusters are applied (M1).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+    /// Those of them to which nothing can be written now, because they are suspended or not ready.
+    #[serde(default, rename = "heldBy", skip_serializing_if = "Vec::is_empty")]
+    pub held_by: Vec<String>,
 }
 
 /// A change in one cluster.
@@ -199,6 +225,17 @@ pub fn unsettled(world: &World, answers: Answers<'_>) -> Plan {
     };
     let written = after.settle_seen(&keys, answers, &mut see);
     Comparison::new(world, &after, answers).worlds((world, &after), &written, reasons)
+}
+
+/// What a restart with these feature gates would do: what is not settled under them, without what is not settled
+/// under the gates of this world either.
+pub fn restarted(world: &World, gates: Gates, answers: Answers<'_>) -> Plan {
+    let before = unsettled(world, answers);
+    let after = unsettled(&World { gates, ..world.clone() }, answers);
+    let mut draft = Draft::default();
+    let is_news = |(id, plan): &(String, TemplatePlan)| before.templates.get(id) != Some(plan);
+    after.templates.into_iter().filter(is_news).for_each(|(_, plan)| draft.add(plan));
+    Draft::plan([draft])
 }
 
 /// The plan by settling both worlds as a whole, which is always right and costs twice as much.

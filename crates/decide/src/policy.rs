@@ -7,6 +7,8 @@ use api::{PropagationPolicy, PropagationSpec, Scope, Time, annotations, kinds, l
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::budget::Budget;
+
 /// Which policy: empty `namespace` means a ClusterPropagationPolicy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PolicyKey {
@@ -48,6 +50,8 @@ pub struct Policy {
     pub selects_since: Moment,
     /// Its deletion was asked for, so it claims nothing any more.
     pub deleting: bool,
+    /// How much one act may do to the templates that it claims.
+    pub budget: Budget,
     /// What it says, with the canonical names of the suspension only (U1).
     pub spec: PropagationSpec,
 }
@@ -95,6 +99,7 @@ impl From<&PropagationPolicy> for Policy {
                 version: metadata.resource_version.parse().unwrap_or(0),
             },
             deleting: metadata.deletion_timestamp.is_some(),
+            budget: Budget::on(&metadata.annotations),
             spec,
         }
     }

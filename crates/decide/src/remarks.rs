@@ -19,8 +19,12 @@ const SENTENCES_MAX: usize = 10;
 
 /// What there is to say about a policy, there or gone, in the world after its change, given the plan of that.
 pub fn warnings(after: &World, policy: &PolicyKey, plan: &Plan, answers: Answers<'_>) -> Vec<String> {
-    let totals = (!plan.is_empty()).then(|| format!("{} See `longshore plan`.", plan.totals));
-    totals.into_iter().chain(nowhere(plan)).chain(remarks(after, policy, answers)).collect()
+    totals(plan).into_iter().chain(nowhere(plan)).chain(remarks(after, policy, answers)).collect()
+}
+
+/// What a change does, in numbers; none if it does nothing.
+pub fn totals(plan: &Plan) -> Option<String> {
+    (!plan.is_empty()).then(|| format!("{} See `longshore plan`.", plan.totals))
 }
 
 /// Which templates run nowhere after a change; none if each has a cluster.

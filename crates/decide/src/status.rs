@@ -52,15 +52,18 @@ impl Status {
         conditions::set(&mut binding.status.conditions, condition, now);
     }
 
-    /// Whether more is to be expected: a cluster of the binding has not answered yet, or what it has is on its way to be
-    /// healthy, or not. What it refused is final.
+    /// Whether more is to be expected: a cluster of the binding has not answered yet, what it has is on its way to be
+    /// healthy, or not, or a copy is about to go. What it refused is final.
     pub fn is_unfinished(&self, binding: &Binding) -> bool {
         let answered = |name: &str| self.items.iter().find(|item| item.cluster_name == name);
         let is_settled = |item: &AggregatedStatusItem| match item.applied {
             true => item.health != Some(Health::Unhealthy),
             false => !item.applied_message.is_empty(),
         };
-        !clusters_in_use(&binding.spec).keys().all(|name| answered(name).is_some_and(is_settled))
+        let in_use = clusters_in_use(&binding.spec);
+        // A copy that is being left goes as soon as its successors are there.
+        let is_left = self.items.iter().any(|item| !in_use.contains_key(item.cluster_name.as_str()));
+        is_left || !in_use.keys().all(|name| answered(name).is_some_and(is_settled))
     }
 
     /// Whether no cluster has said anything yet, and the binding does not say otherwise.

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use api::annotations::APPLIED_PLACEMENT;
+use api::binding::LAST_COPY_KEPT;
 use api::records::Pin;
 use api::{Binding, Scope};
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use crate::activation::{Activation, HoldWhy};
 use crate::admission::Rejection;
 use crate::binding::{Refusal, adopted, follows, is_held};
 use crate::claim::{Claim, ClaimWhy, leaves_out, matched};
+use crate::conditions;
 use crate::orphans::{Orphan, orphan};
 use crate::placement::{Placement, placement};
 use crate::policy::{Policy, PolicyKey};
@@ -25,11 +27,13 @@ mod advice;
 mod clusters;
 mod holds;
 mod rivals;
+mod staying;
 
 pub use advice::{Step, steps};
 pub use clusters::{ClusterWhy, Verdict};
 pub use holds::{Hold, Holder};
 pub use rivals::{Lost, Rival};
+pub use staying::{Awaited, NotApplied, Staying, staying};
 
 /// Everything there is to say about one template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,6 +86,12 @@ pub struct Why {
     /// Every cluster and its part in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<ClusterWhy>,
+    /// Copies that stay until others are applied (M1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub staying: Option<Staying>,
+    /// Why copies stay that should leave, where nothing else fits (M2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_copy: Option<String>,
     /// Who holds it back, and where.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<Hold>,
@@ -200,6 +210,8 @@ pub fn why(world: &World, key: &TemplateKey, answers: Answers<'_>) -> Option<Why
         clusters: clusters
             .map(|(binding, placed)| clusters::clusters(world, template, binding, placed))
             .unwrap_or_default(),
+        staying: binding.and_then(|binding| staying(binding, &world.clusters)),
+        last_copy: binding.and_then(last_copy),
         holds: binding
             .map(|binding| holds::holds(world, template, binding, &decided.claim))
             .unwrap_or_default(),
@@ -213,6 +225,11 @@ pub fn why(world: &World, key: &TemplateKey, answers: Answers<'_>) -> Option<Why
         why.next = None;
     }
     Some(why)
+}
+
+fn last_copy(binding: &Binding) -> Option<String> {
+    let kept = conditions::find(&binding.status.conditions, LAST_COPY_KEPT);
+    kept.map(|condition| condition.message.clone())
 }
 
 fn next(world: &World, then: Propagation) -> Option<Next> {
@@ -320,6 +337,9 @@ impl fmt::Display for Why {
             write!(formatter, "; nothing is written to {} while it is suspended", self.suspended.join(", "))?;
         }
         formatter.write_str(".")?;
+        if let Some(staying) = &self.staying {
+            write!(formatter, " {staying}.")?;
+        }
         self.placement.as_ref().map_or(Ok(()), |placement| write!(formatter, " {placement}"))
     }
 }

@@ -6,6 +6,7 @@ mod drift;
 mod foreign;
 mod kept;
 mod manifest;
+mod moves;
 mod namespaces;
 mod prune;
 mod render;
@@ -23,6 +24,7 @@ pub use dispatch::{Conflict, Dispatch, Withdraw, dispatch, withdraw};
 pub use drift::{Delivered, was_delivered};
 pub use foreign::{Foreign, foreign};
 pub use manifest::Manifest;
+pub use moves::Handover;
 pub use namespaces::{is_synced, namespace_works};
 pub use prune::prune;
 
@@ -38,6 +40,8 @@ pub struct Works {
     pub works: BTreeMap<String, Work>,
     /// Works that go, by cluster; suspension does not hold them (U4).
     pub orphans: BTreeMap<String, Orphan>,
+    /// What stays until other copies are applied (M1).
+    pub handover: Handover,
     /// Clusters that get nothing new, because an override policy could not act.
     pub failed: BTreeMap<String, Failed>,
     /// Why no Work was rendered.
@@ -59,6 +63,9 @@ impl fmt::Display for Works {
         }
         for (cluster, orphan) in &self.orphans {
             write!(formatter, "; the one in {cluster} goes, because {orphan}")?;
+        }
+        if !self.handover.is_empty() {
+            write!(formatter, "; {}", self.handover)?;
         }
         for (cluster, failed) in &self.failed {
             write!(formatter, "; {cluster} gets nothing new: {failed}")?;
@@ -154,16 +161,25 @@ pub struct Sources<'a> {
     pub clusters: &'a [Cluster],
     /// Works of this binding that exist.
     pub existing: &'a [Work],
+    /// Clusters in which a binding that needs this one has a copy.
+    pub needed_in: &'a [String],
 }
 
 /// Decides what each member receives.
 pub fn works(binding: &Binding, sources: Sources<'_>) -> Works {
-    let mut answer = Works { orphans: orphans(binding, sources.existing), ..Works::default() };
+    let Sources { existing, clusters, needed_in, .. } = sources;
+    let handover = moves::handover(binding, existing, clusters, needed_in);
+    let orphans = orphans(binding, existing, &handover);
+    let mut answer = Works { orphans, handover, ..Works::default() };
     match source(binding, sources) {
-        Ok(template) => render::render(binding, template, sources, &mut answer),
+        Ok(template) => {
+            render::render(binding, template, sources, &mut answer);
+            let held = existing.iter().filter(|work| answer.handover.leaving.contains(cluster_of(work)));
+            answer.works.extend(held.filter_map(|work| stopped(binding, work)));
+        }
         Err(frozen) => {
             // Suspension acts also on what is frozen; nothing else of a Work changes.
-            answer.works = braked(binding, sources.existing, &answer.orphans);
+            answer.works = braked(binding, existing, &answer.orphans);
             answer.frozen = Some(frozen);
         }
     }
@@ -193,18 +209,19 @@ pub fn clusters_in_use(spec: &BindingSpec) -> BTreeMap<&str, i32> {
 }
 
 pub(crate) fn goes_directly(purge_mode: Option<PurgeMode>) -> bool {
-    matches!(purge_mode, Some(PurgeMode::Directly | PurgeMode::Immediately))
+    purge_mode.is_some_and(PurgeMode::is_direct)
 }
 
 fn cluster_of(work: &Work) -> &str {
     names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default()
 }
 
-fn orphans(binding: &Binding, existing: &[Work]) -> BTreeMap<String, Orphan> {
+fn orphans(binding: &Binding, existing: &[Work], handover: &Handover) -> BTreeMap<String, Orphan> {
     let in_use = clusters_in_use(&binding.spec);
+    let stays = |cluster: &str| in_use.contains_key(cluster) || handover.leaving.contains(cluster);
     let reason = |cluster: &str| match binding.metadata.deletion_timestamp {
         Some(_) => Some(Orphan::BindingDeleted),
-        None => (!in_use.contains_key(cluster)).then_some(Orphan::NotChosen),
+        None => (!stays(cluster)).then_some(Orphan::NotChosen),
     };
     let living = existing.iter().filter(|work| work.metadata.deletion_timestamp.is_none());
     living.filter_map(|work| Some((cluster_of(work).to_owned(), reason(cluster_of(work))?))).collect()
@@ -240,6 +257,18 @@ fn source<'a>(binding: &Binding, sources: Sources<'a>) -> Result<&'a Template, F
 /// Whether its clusters do not all have as many replicas as it has altogether.
 fn is_divided(spec: &BindingSpec) -> bool {
     spec.replicas > 0 && spec.clusters.iter().any(|target| target.replicas != spec.replicas)
+}
+
+/// A copy that is being left stays as it is. Its brake goes on (U3), and not off again: what it missed meanwhile is
+/// not worth a write to a copy that goes.
+fn stopped(binding: &Binding, work: &Work) -> Option<(String, Work)> {
+    let cluster = cluster_of(work);
+    let stops = is_held(binding, cluster) && work.spec.suspend_dispatching != Some(true);
+    stops.then(|| {
+        let mut work = work.clone();
+        work.spec.suspend_dispatching = Some(true);
+        (cluster.to_owned(), work)
+    })
 }
 
 /// The existing Works with the brake as it is now.

@@ -1,17 +1,22 @@
 //! What a control plane has before its controllers start: the kinds of policies, its members, and a note for
 //! clients about the feature gates it runs with.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use controllers::gates::Switches;
 use controllers::rest::{Collection, Error, Path, Rest};
+use decide::budget::Budget;
 use decide::left_out::Unreadable;
 use serde_json::{Value, json};
 
 /// The namespace whose purpose is to tell clients about their server; nothing in it is ever propagated.
-const PUBLIC_NAMESPACE: &str = "kube-public";
+pub(crate) const PUBLIC_NAMESPACE: &str = "kube-public";
 /// The ConfigMap that names every feature gate and its value.
-const GATES: &str = "longshore-feature-gates";
+pub(crate) const GATES: &str = "longshore-feature-gates";
+
+/// What the limits of the control plane are called there.
+const MAX_MOVED: &str = "max-moved";
+const MAX_DELETED: &str = "max-deleted";
 
 /// Why nobody knows which feature gates a control plane runs with.
 #[derive(Debug, thiserror::Error)]
@@ -118,13 +123,16 @@ pub async fn join(control: &Rest, cluster: &Value) -> Result<(), Error> {
     control.apply(&clusters.object(name), cluster, true).await.map(drop)
 }
 
-/// Tells clients which feature gates the control plane runs with.
-pub async fn publish_gates(control: &Rest, switches: &Switches) -> Result<(), Error> {
+/// Tells clients which feature gates and which budget the control plane runs with.
+pub async fn publish_gates(control: &Rest, switches: &Switches, budget: Budget) -> Result<(), Error> {
+    let limits = [(MAX_MOVED, budget.moved), (MAX_DELETED, budget.deleted)];
+    let limits = limits.into_iter().filter_map(|(name, limit)| Some((name.to_owned(), limit?.to_string())));
+    let data: BTreeMap<String, String> = switches.told().into_iter().chain(limits).collect();
     let note = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": { "name": GATES, "namespace": PUBLIC_NAMESPACE },
-        "data": switches.told(),
+        "data": data,
     });
     control.apply(&note_path(), &note, true).await.map(drop)
 }
@@ -136,7 +144,14 @@ pub async fn published_gates(control: &Rest) -> Result<Switches, NoteError> {
     Ok(Switches::heard(&data.unwrap_or_default())?)
 }
 
-/// Where the note for clients about the feature gates is.
+/// The budget that a control plane says it has for all that says nothing of its own; none where it says nothing.
+pub async fn published_budget(control: &Rest) -> Result<Budget, Error> {
+    let note: Option<Value> = control.get(&note_path()).await?;
+    let limit = |name: &str| note.as_ref()?["data"][name].as_str()?.parse().ok();
+    Ok(Budget { moved: limit(MAX_MOVED), deleted: limit(MAX_DELETED) })
+}
+
+/// Where the note for clients about feature gates and budget is.
 pub fn note_path() -> Path {
     Collection::new("v1", "configmaps", PUBLIC_NAMESPACE).object(GATES)
 }

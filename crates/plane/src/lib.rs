@@ -6,11 +6,12 @@ pub mod extension;
 mod install;
 pub mod outlook;
 pub mod reports;
+pub mod restart;
 pub mod review;
 pub mod roles;
 pub mod webhooks;
 
 pub use install::{
     Definitions, NoteError, are_kinds_served, ensure_namespace, install_kinds, join, note_path,
-    publish_gates, published_gates, wanted_definitions,
+    publish_gates, published_budget, published_gates, wanted_definitions,
 };

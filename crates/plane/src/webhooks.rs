@@ -83,6 +83,15 @@ fn validating(address: &Address, authority: &str) -> Value {
                 "rules": [ours(&["CREATE", "UPDATE", "DELETE"])],
             })),
             with(json!({
+                "name": "budgets.longshore.io",
+                "clientConfig": address.client(VALIDATE, authority),
+                "rules": [
+                    rule("", &["namespaces"], &["DELETE"]),
+                    rule("apiextensions.k8s.io", &["customresourcedefinitions"], &["DELETE"]),
+                    rule(kinds::APPS_GROUP, &[kinds::WORKLOAD_REBALANCER.plural], &["CREATE", "UPDATE"]),
+                ],
+            })),
+            with(json!({
                 "name": "protection.longshore.io",
                 "clientConfig": address.client(VALIDATE, authority),
                 "rules": [{
@@ -94,6 +103,13 @@ fn validating(address: &Address, authority: &str) -> Value {
                 },
             })),
         ],
+    })
+}
+
+fn rule(group: &str, plurals: &[&str], operations: &[&str]) -> Value {
+    json!({
+        "apiGroups": [group],
+        "apiVersions": ["*"], "resources": plurals, "scope": "*", "operations": operations,
     })
 }
 

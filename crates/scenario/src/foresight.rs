@@ -8,7 +8,7 @@ use api::Cluster;
 use controllers::rest::Rest;
 use controllers::snapshot::{snapshot, works};
 use decide::World;
-use decide::plan::{Plan, plan};
+use decide::plan::{ClusterPlan, Plan, plan};
 use decide::world::{Answers, Change};
 use serde_json::Value;
 
@@ -128,7 +128,10 @@ fn said(plan: &Plan) -> Statements {
     let mut statements = Statements::new();
     for (key, plan) in &plan.templates {
         let claim = plan.claim.iter().map(ToString::to_string);
-        let clusters = plan.clusters.iter().map(|(cluster, change)| format!("{cluster}: {change}"));
+        // In which order it happens cannot be seen when everything rests.
+        let clusters = plan.clusters.iter().map(|(cluster, change)| {
+            format!("{cluster}: {}", ClusterPlan::of(change.action, change.suspended))
+        });
         let waits = plan.held.iter().map(|_| observed::WAITS.to_owned());
         statements.insert(key.clone(), claim.chain(clusters).chain(waits).collect());
     }

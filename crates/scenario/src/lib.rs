@@ -4,6 +4,7 @@
 /// The JSON schema of scenario files, for editors.
 pub const SCHEMA: &str = include_str!("../schema.json");
 
+mod approval;
 mod dice;
 mod door;
 mod ending;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::approval::approved;
 use crate::door::{Answer, Door, message, named};
 use crate::expectation::Expectation;
 use crate::file::Scenario;
@@ -178,7 +179,7 @@ impl<'a> Player<'a> {
             Action::Delete(references) => foresight::deleted(&simulated.control(), references).await?,
             _ => return Ok(None),
         };
-        let rehearsed = act(&simulated.control().rehearsal(), index, &step.action).await?;
+        let rehearsed = act(&simulated.control().rehearsal(), index, step).await?;
         Foresight::of(simulated, &step.action, &rehearsed, &deleted).await
     }
 
@@ -234,7 +235,7 @@ impl<'a> Player<'a> {
         if let Ground::Live(_) = ground {
             self.pace.keep(step).await;
         }
-        let answers = act(&door, index, &step.action).await?;
+        let answers = act(&door, index, step).await?;
         self.pace.acted(step);
         self.told = answers.iter().flat_map(told).collect();
         Ok(answer_problems(step, &answers))
@@ -276,8 +277,20 @@ async fn returned(ground: &Ground, step: &Step) -> Result<Option<Cluster>, Troub
     Ok(is_gone.then(|| Cluster::named(&reference.name)))
 }
 
-/// Does what a step says, and answers with what the server said.
-async fn act(door: &Door, index: usize, action: &Action) -> Result<Vec<Answer>, Trouble> {
+/// Does what a step says, and answers with what the server said. Where the step approves what it does, the server has to
+/// refuse it first.
+async fn act(door: &Door, index: usize, step: &Step) -> Result<Vec<Answer>, Trouble> {
+    let answers = send(door, index, &step.action).await?;
+    if !step.approved {
+        return Ok(answers);
+    }
+    match approved(&step.action, &answers) {
+        Some(action) => send(door, index, &action).await,
+        None => Err(Trouble("it needed no approval".to_owned())),
+    }
+}
+
+async fn send(door: &Door, index: usize, action: &Action) -> Result<Vec<Answer>, Trouble> {
     let mut answers = Vec::new();
     match action {
         Action::Apply(manifests) => {

@@ -27,6 +27,8 @@ pub struct Step {
     pub place: Option<String>,
     /// A part of the message with which it has to be refused.
     pub rejected: Option<String>,
+    /// Whether it is refused for what it would do, and sent again with an approval of that plan.
+    pub approved: bool,
     /// Parts of warnings that have to come with the answer.
     pub warned: Vec<String>,
     /// The line of the file in which it begins.
@@ -194,6 +196,8 @@ pub struct Written {
     #[serde(rename = "in")]
     place: Option<String>,
     rejected: Option<String>,
+    #[serde(default)]
+    approved: bool,
     warned: Option<OneOrMany<String>>,
 }
 
@@ -202,7 +206,7 @@ impl Written {
     pub fn read(mut self, directory: &Path, line: u64) -> Result<Step, String> {
         self.apply = self.apply.map(|apply| files::read(apply, directory)).transpose()?;
         let place = self.place.clone();
-        let (say, rejected) = (self.say.clone(), self.rejected.clone());
+        let (say, rejected, approved) = (self.say.clone(), self.rejected.clone(), self.approved);
         let warned = self.warned.clone().map(OneOrMany::into_vec).unwrap_or_default();
         let text = self.apply.as_ref().and_then(Value::as_str).map(str::to_owned);
         let (title, action) = self.action()?;
@@ -211,8 +215,11 @@ impl Written {
         if !acts && (place.is_some() || rejected.is_some() || !warned.is_empty()) {
             return Err(format!("{title}: only what changes objects can have `in`, `rejected` and `warned`"));
         }
+        if approved && !matches!(action, Action::Apply(_) | Action::Edit(..)) {
+            return Err(format!("{title}: only what writes objects can have `approved`"));
+        }
         let title = say.clone().unwrap_or(title);
-        Ok(Step { title, said: say, text, action, place, rejected, warned, line })
+        Ok(Step { title, said: say, text, action, place, rejected, approved, warned, line })
     }
 
     fn action(mut self) -> Result<(String, Action), String> {

@@ -1,7 +1,7 @@
 //! Schemas of placement and failover, which policies and bindings share.
 
 use super::parts::{cluster_affinity, cluster_affinity_fields, tolerations};
-use super::schema::{Field, Schema, int32, int64, integer, list_of, object, one_of, string};
+use super::schema::{Field, Schema, boolean, int32, int64, integer, list_of, object, one_of, string};
 
 pub(super) fn placement() -> Schema {
     object([
@@ -62,6 +62,7 @@ pub(super) fn failover() -> Schema {
             "application",
             object([
                 ("decisionConditions", decision_conditions.required()),
+                ("evictLastCopy", boolean()),
                 ("gracePeriodSeconds", int32()),
                 ("purgeMode", one_of(&application_modes).default("Gracefully")),
                 ("statePreservation", state_preservation()),
@@ -70,6 +71,7 @@ pub(super) fn failover() -> Schema {
         (
             "cluster",
             object([
+                ("evictLastCopy", boolean()),
                 ("purgeMode", one_of(&["Directly", "Gracefully"]).default("Gracefully")),
                 ("statePreservation", state_preservation()),
             ]),

@@ -24,9 +24,13 @@ async fn left() -> Rest {
     let control =
         Rest::new(kube::Client::new(server.trusting(apiserver::auth::Identity::internal("test")), "default"));
     plane::install_kinds(&control).await.expect("the server answers");
-    plane::publish_gates(&control, &controllers::gates::Switches::default())
-        .await
-        .expect("the server answers");
+    plane::publish_gates(
+        &control,
+        &controllers::gates::Switches::default(),
+        decide::budget::Budget::default(),
+    )
+    .await
+    .expect("the server answers");
     for (plural, name) in plane::webhooks::CONFIGURATIONS {
         let kind = match plural {
             "mutatingwebhookconfigurations" => "MutatingWebhookConfiguration",

@@ -14,6 +14,8 @@ use super::account::Account;
 use super::cluster::{self, Far};
 use super::{remove, secrets};
 use crate::connection::Connection;
+use crate::consent::approving;
+use crate::plan::Beyond;
 use crate::{Hint, output};
 
 /// How often is looked whether it has gone.
@@ -33,6 +35,9 @@ pub struct Unjoin {
     /// If it has not gone by then, forget it, whatever is still in it
     #[arg(long)]
     force: bool,
+    /// Let it go although that deletes more than a budget allows
+    #[arg(long)]
+    approve: bool,
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
@@ -56,8 +61,7 @@ pub async fn unjoin(arguments: &Unjoin) -> Result<()> {
         return output::print(&format!("cluster({name}) would be let go\n"));
     }
     if let Some(cluster) = &cluster {
-        let deleted = control.delete(&path, Some(&cluster.metadata.uid)).await;
-        deleted.with_context(|| format!("delete Cluster {name}"))?;
+        delete(&control, cluster, &path, arguments.approve).await?;
         wait(&control, arguments, &path).await?;
     }
     let namespace = namespace(arguments, cluster.as_ref(), far.as_ref()).await?;
@@ -75,6 +79,27 @@ pub async fn unjoin(arguments: &Unjoin) -> Result<()> {
         None => "was no member; what joining left of it is removed",
     };
     output::print(&format!("cluster({name}) {done}{left}\n"))
+}
+
+/// Deletes the Cluster; beyond a budget only with an approval, which comes first.
+async fn delete(control: &Rest, cluster: &Cluster, path: &Path, approve: bool) -> Result<()> {
+    let uid = Some(cluster.metadata.uid.as_str());
+    let deleting = || format!("delete Cluster {}", cluster.metadata.name);
+    let Err(error) = control.delete(path, uid).await else { return Ok(()) };
+    match Beyond::of(&error) {
+        Some(beyond) if approve => {
+            let approved = control.merge(path, &approving(Some(&beyond.plan))).await;
+            approved.context("approve the deletion").with_context(deleting)?;
+            control.delete(path, uid).await.with_context(deleting)
+        }
+        Some(beyond) => {
+            let hint =
+                "nothing was changed; see `longshore plan --delete`, and add --approve to do it nevertheless";
+            let why = format!("it goes beyond its budget: {}", beyond.why);
+            Err(anyhow::Error::new(Hint(hint.to_owned())).context(why).context(deleting()))
+        }
+        None => Err(error).with_context(deleting),
+    }
 }
 
 /// Where our account is. Of a member that is not known here, its own rights tell.

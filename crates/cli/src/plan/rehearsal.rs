@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use api::records::APPROVED_PLAN;
 use controllers::rest::{Error, Rest};
 use decide::admission::{Operation, defaults};
 use decide::world::Change;
-use plane::outlook::APPROVED;
 use serde_json::Value;
 
 use super::request::{Request, Verb, merged};
@@ -36,9 +36,9 @@ pub struct Beyond {
 
 impl Beyond {
     /// What the server means, if it refuses a change for this reason.
-    fn of(error: &Error) -> Option<Self> {
+    pub fn of(error: &Error) -> Option<Self> {
         let Error::Refused { code: 403, message, .. } = error else { return None };
-        let (text, plan) = message.rsplit_once(&format!("{APPROVED}="))?;
+        let (text, plan) = message.rsplit_once(&format!("{APPROVED_PLAN}="))?;
         let (_, text) = text.split_once(" is forbidden: ")?;
         let why = text.split_once(". ").map_or(text, |(why, _)| why);
         Some(Self { why: why.to_owned(), plan: plan.trim().to_owned() })
@@ -50,8 +50,8 @@ impl fmt::Display for Beyond {
         let Self { why, plan } = self;
         write!(
             formatter,
-            "It goes beyond its budget: {why}. The server lets it through with the annotation {APPROVED}={plan}, \
-             or as a saved plan with `longshore apply`."
+            "It goes beyond its budget: {why}. The server lets it through with the annotation {APPROVED_PLAN}={plan}, \
+             or as a saved plan with `longshore apply --approve`."
         )
     }
 }

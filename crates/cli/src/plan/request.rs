@@ -122,6 +122,24 @@ impl Request {
         Ok((request, live))
     }
 
+    /// A merge patch of an object of ours that is there, or its deletion.
+    pub fn change(kind: &api::Kind, live: &Value, body: Option<Value>) -> Self {
+        let text =
+            |pointer: &str| live.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        Self {
+            verb: if body.is_some() { Verb::Patch } else { Verb::Delete },
+            object: format!("{}.{}/{name}", kind.singular(), kind.group),
+            api_version: kind.api_version(),
+            kind: kind.kind.to_owned(),
+            collection: Collection::of(kind, &namespace),
+            namespace,
+            name,
+            body: body.unwrap_or_default(),
+            before: state(live),
+        }
+    }
+
     /// The object as it is now; none if it is not there.
     pub async fn live(&self, rest: &Rest) -> Result<Option<Value>, Error> {
         rest.get(&self.path()).await
@@ -190,6 +208,13 @@ fn remembering(mut manifest: Value) -> Value {
     let copy = manifest.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
     manifest["metadata"]["annotations"][LAST_APPLIED] = format!("{copy}\n").into();
     manifest
+}
+
+/// A merge patch of one value that leaves another, without anything that only the first has.
+pub fn replaced(before: &Value, after: &Value) -> Value {
+    let mut patch = after.clone();
+    forget(before, &mut patch, 0);
+    patch
 }
 
 /// What makes the live object be as wanted: what was applied before and is wanted no more is removed.

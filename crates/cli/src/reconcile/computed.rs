@@ -10,11 +10,12 @@ use decide::world::Change;
 use plane::reports::{Standing, TemplateReport};
 use serde_json::Value;
 
-use super::{Arguments, ask, place};
+use super::{Arguments, ask, counted, place};
 use crate::connection::Control;
+use crate::consent::Answer;
 use crate::kinds::{Kind, Kinds, Target};
-use crate::text::Paint;
-use crate::{Hint, output, plan, policies};
+use crate::plan::Planned;
+use crate::{Hint, output, policies};
 
 /// Asks for propagation by the policies as they are now.
 pub async fn run(arguments: &Arguments, control: &Control, kinds: &Kinds) -> Result<()> {
@@ -34,14 +35,16 @@ pub async fn run(arguments: &Arguments, control: &Control, kinds: &Kinds) -> Res
     }
     let changes = changes(control, &waiting).await?;
     let answer = control.computed_plan(&changes).await?;
-    output::tell(plan::shown(&answer.plan, &answer.notes, false, Paint::of_stdout()).trim_end());
-    if arguments.dry_run {
+    // The server judges each wish by the budget, and counts those of one value together.
+    let planned = Planned { plan: answer.plan, notes: answer.notes, ..Planned::default() };
+    let question = format!("Let {} follow now?", counted(waiting.len()));
+    if matches!(arguments.consent.to(&question, &planned)?, Answer::Shown) {
         let lines = waiting.iter().map(|target| {
             format!("{} would be reconciled{} (dry run)\n", target.printed(), place(control, target))
         });
         return output::print(&lines.collect::<String>());
     }
-    ask(control, &waiting).await
+    ask(control, &waiting, arguments.consent.approve).await
 }
 
 /// The templates that the arguments mean.

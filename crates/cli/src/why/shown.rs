@@ -33,6 +33,12 @@ pub fn shown(story: &Story, paint: Paint) -> String {
         let _ = writeln!(text, "{}", paint.yellow(&line("Suspended", &format!("{hold}"))));
     }
     clusters(&mut text, story);
+    if let Some(staying) = &why.staying {
+        let _ = writeln!(text, "{}", paint.yellow(&line("Stays", &sentence(&staying.to_string()))));
+    }
+    if let Some(last_copy) = &why.last_copy {
+        let _ = writeln!(text, "{}", paint.yellow(&line("Last copy", last_copy)));
+    }
     if let Some(onto) = &story.onto {
         steps(&mut text, why, onto);
     }

@@ -1,5 +1,6 @@
 //! The commands that talk to a control plane, as processes against a real `longshore up`.
 
+mod budgets;
 mod clusters;
 mod connection;
 mod get;

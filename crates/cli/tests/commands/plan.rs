@@ -231,7 +231,7 @@ fn a_plan_that_was_seen_may_go_beyond_its_budget() {
         "{note}"
     );
     assert_eq!(terminal.run("plan -f move.yaml --save move.plan").code, Some(2));
-    terminal.ok("apply move.plan");
+    terminal.ok("apply move.plan --approve");
     terminal.until("get deploy", |said| said.stdout.matches("member2").count() == 2);
     rest(&terminal);
 
@@ -240,9 +240,14 @@ fn a_plan_that_was_seen_may_go_beyond_its_budget() {
     terminal.apply(&[deployment("late", 1)]);
     terminal.until("get deploy", |said| said.stdout.matches("member2").count() == 3);
     rest(&terminal);
-    assert!(refused(&terminal, "apply gone.plan").contains("the world has moved since the plan was made"));
+    assert!(
+        refused(&terminal, "apply gone.plan --approve")
+            .contains("the world has moved since the plan was made")
+    );
     assert_eq!(terminal.run("plan --delete pp/pp --save gone.plan").code, Some(2));
-    assert!(terminal.ok("apply gone.plan").contains("propagationpolicy.policy.karmada.io/pp deleted\n"));
+    assert!(
+        terminal.ok("apply gone.plan --approve").contains("propagationpolicy.policy.karmada.io/pp deleted\n")
+    );
 }
 
 #[test]

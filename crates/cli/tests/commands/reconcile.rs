@@ -37,7 +37,7 @@ fn what_waits_takes_effect_when_somebody_asks() {
         terminal.ok("reconcile deploy/a --dry-run"),
         "deployment.apps/a would be reconciled (dry run)\n"
     );
-    assert_eq!(terminal.ok("reconcile deploy/a"), "deployment.apps/a reconciled\n");
+    assert_eq!(terminal.ok("reconcile deploy/a --yes"), "deployment.apps/a reconciled\n");
     terminal
         .until("why deploy/a", |said| said.stdout.contains("member2   chosen, 1 replica; applied, healthy"));
     assert!(terminal.ok("why deploy/b").contains("member1   chosen"), "nobody asked for b");
@@ -48,8 +48,8 @@ fn what_waits_takes_effect_when_somebody_asks() {
         "deployment.apps/a follows its policy already\nNothing waits for a change of its template.\n"
     );
 
-    assert_eq!(terminal.ok("reconcile all -l tier=front"), "deployment.apps/labelled reconciled\n");
-    let by_annotation = "reconcile deploy,cm -l propagationpolicy.karmada.io/name=pp";
+    assert_eq!(terminal.ok("reconcile all -l tier=front --yes"), "deployment.apps/labelled reconciled\n");
+    let by_annotation = "reconcile deploy,cm -l propagationpolicy.karmada.io/name=pp --yes";
     assert_eq!(terminal.ok(by_annotation), "deployment.apps/b reconciled\n");
     terminal.until("status", |said| said.stdout.contains("default/pp   Lazy         0          3         0"));
     let missing = terminal.run("reconcile deploy/nothing");
@@ -67,7 +67,7 @@ fn everything_that_a_policy_claims() {
     let terminal = pending();
     let expected =
         "deployment.apps/a reconciled\ndeployment.apps/b reconciled\ndeployment.apps/labelled reconciled\n";
-    assert_eq!(terminal.ok("reconcile --policy pp"), expected);
+    assert_eq!(terminal.ok("reconcile --policy pp --yes"), expected);
     terminal.until("status", |said| said.stdout.contains("default/pp   Lazy         0          3         0"));
     let nothing = terminal.run("reconcile --policy pp/pp");
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(0), ""));
@@ -90,7 +90,7 @@ fn s4_what_runs_without_a_policy_is_reached() {
     assert!(why.contains("Now: longshore reconcile deployment.apps/web -n default"), "{why}");
     let line = "reconcile --policy second --dry-run";
     terminal.until(line, |said| said.stdout.contains("deployment.apps/web would be reconciled"));
-    terminal.ok("reconcile deploy/web");
+    terminal.ok("reconcile deploy/web --yes");
     terminal.until("why deploy/web", |said| {
         said.stdout.contains("member2   chosen, 1 replica; applied, healthy")
     });

@@ -25,7 +25,7 @@ fn a_policy_is_followed_through_its_generations_and_back() {
     for name in ["a", "b"] {
         terminal.until(&format!("why deploy/{name}"), |said| said.stdout.contains("applied, healthy"));
     }
-    let nothing = terminal.run("rollout undo pp");
+    let nothing = terminal.run("rollout undo pp --yes");
     assert_eq!(
         nothing.stderr,
         format!(
@@ -33,7 +33,7 @@ fn a_policy_is_followed_through_its_generations_and_back() {
         )
     );
     send_to(&terminal, "member2", "a move");
-    terminal.ok("reconcile deploy/a");
+    terminal.ok("reconcile deploy/a --yes");
     terminal.until("why deploy/a", |said| said.stdout.contains("member2   chosen, 1 replica; applied"));
     send_to(&terminal, "member3", "another move");
     terminal.ok("suspend --policy pp -C member3");
@@ -56,7 +56,7 @@ fn a_policy_is_followed_through_its_generations_and_back() {
     assert_eq!(list[0]["templates"], 1);
 
     assert!(terminal.ok("rollout undo pp --dry-run").contains("- member2\n"));
-    let undone = terminal.run("rollout undo pp");
+    let undone = terminal.run("rollout undo pp --yes");
     assert_eq!(
         (undone.code, undone.stdout),
         (Some(0), format!("{POLICY} rolled back to generation 2, as generation 5\n"))
@@ -67,10 +67,10 @@ fn a_policy_is_followed_through_its_generations_and_back() {
     assert!(now.contains("suspension:"), "the brake stays: {now}");
     assert!(
         terminal
-            .ok("rollout undo pp --to-generation 1")
+            .ok("rollout undo pp --to-generation 1 --yes")
             .starts_with(&format!("{POLICY} rolled back to generation 1"))
     );
-    let already = terminal.ok("rollout undo pp --to-generation 1");
+    let already = terminal.ok("rollout undo pp --to-generation 1 --yes");
     assert_eq!(already, format!("{POLICY} says what it said in generation 1 already\n"));
     let unknown = terminal.run("rollout undo pp --to-generation 9");
     assert_eq!(

@@ -39,7 +39,7 @@ const LINES: [&str; 28] = [
     "rollout history pp -o yaml",
     "suspend secret/key",
     "resume secret/key --yes",
-    "reconcile secret/key",
+    "reconcile secret/key --yes",
     "reconcile all -l a=b --dry-run",
     "cordon member2",
     "uncordon member2",

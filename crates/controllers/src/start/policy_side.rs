@@ -53,6 +53,8 @@ pub(super) fn is_known(ctx: &Ctx, kind: &kinds::Kind, object: &Value) -> bool {
     let now = decide::Policy::from(&api::PropagationPolicy { kind: kind.kind.to_owned(), ..read });
     let world = ctx.view.world();
     world.policies.get(&PolicyKey { namespace, name }).is_some_and(|known| {
-        known.mark() == now.mark() && known.deleting == now.deleting && known.id() == now.id()
+        // Admission judges by the budget that the view has.
+        let same_budget = known.budget == now.budget;
+        known.mark() == now.mark() && known.deleting == now.deleting && known.id() == now.id() && same_budget
     })
 }

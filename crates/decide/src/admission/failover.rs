@@ -20,6 +20,12 @@ pub(super) fn check(failover: &Failover, propagate_deps: bool, findings: &mut Fi
             );
         }
         grace(&path, application.purge_mode.unwrap_or_default(), application.grace_period_seconds, findings);
+        if application.evict_last_copy == Some(true) && application.purge_mode == Some(PurgeMode::Never) {
+            findings.refuse(
+                format!("{path}.evictLastCopy"),
+                "must not be true while purgeMode is Never, which keeps every copy until it is removed by hand",
+            );
+        }
         preservation(&path, application.state_preservation.as_ref(), findings);
     }
     if let Some(cluster) = &failover.cluster {

@@ -58,9 +58,6 @@ pub(super) fn evict(binding: &Binding, now: Timestamp, answer: &mut Evictions) {
         };
         answer.add(binding, cluster, Why::ApplicationFailure { since, toleration_seconds }, task);
     }
-    for cluster in answer.evictions.keys() {
-        answer.unhealthy_since.remove(cluster);
-    }
 }
 
 /// The names Karmada's controllers sign with.

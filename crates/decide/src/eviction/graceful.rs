@@ -1,17 +1,21 @@
 //! When is the copy in a cluster that is being left let go? When the new copies are healthy or time is up; never
-//! while the workload is suspended where it is or where it goes (U5).
+//! while the workload is suspended where it is or where it goes (U5), and never because of time alone where nothing
+//! replaces it: then it comes back (M2).
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use api::binding::GracefulEvictionTask;
+use api::binding::{GracefulEvictionTask, TargetCluster};
 use api::work::Health;
-use api::{Binding, Time};
+use api::{Binding, Cluster, Time};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::Why;
+use super::last_copy::{application_gives_up, cluster_gives_up, fits};
 use crate::affinity::later;
 use crate::binding::is_held;
+use crate::works::goes_directly;
 
 /// How the tasks of a binding stand.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -23,6 +27,8 @@ pub struct Graceful {
     pub kept: BTreeMap<String, Kept>,
     /// Clusters whose copy may go, by name.
     pub let_go: BTreeMap<String, LetGo>,
+    /// Clusters that are chosen again, because nothing else is there to choose.
+    pub returned: Vec<TargetCluster>,
     /// When to judge again.
     pub next: Option<Time>,
 }
@@ -39,6 +45,8 @@ pub enum Kept {
     Suspended,
     /// The new copies are not healthy yet.
     Waiting,
+    /// Nothing replaces it yet.
+    LastCopy,
 }
 
 /// Why a copy may go.
@@ -60,6 +68,7 @@ impl fmt::Display for Kept {
             Kept::ByHand => "its deletion is suppressed until somebody decides",
             Kept::Suspended => "the workload is suspended",
             Kept::Waiting => "the new copies are not healthy yet",
+            Kept::LastCopy => "it is the last copy, and no cluster is chosen to replace it",
         })
     }
 }
@@ -75,10 +84,16 @@ impl fmt::Display for LetGo {
 }
 
 /// Decides which copies may go now; tasks without a grace period of their own get the given one.
-pub fn graceful(binding: &Binding, now: Timestamp, grace_seconds: i64) -> Graceful {
+pub fn graceful(binding: &Binding, clusters: &[Cluster], now: Timestamp, grace_seconds: i64) -> Graceful {
     let mut answer = Graceful::default();
+    let nowhere = is_nowhere(binding, clusters, now);
     for task in &binding.spec.graceful_eviction_tasks {
         let mut task = task.clone();
+        if nowhere && returns(binding, &task, clusters) {
+            let replicas = task.replicas.unwrap_or_default();
+            answer.returned.push(TargetCluster { name: task.from_cluster, replicas });
+            continue;
+        }
         let begun = task.creation_timestamp.is_some();
         let began = *task.creation_timestamp.get_or_insert(now.into());
         let ends = later(began, task.grace_period_seconds.map_or(grace_seconds, i64::from));
@@ -97,9 +112,10 @@ pub fn graceful(binding: &Binding, now: Timestamp, grace_seconds: i64) -> Gracef
 }
 
 impl Graceful {
-    /// Writes the tasks that stay into the binding.
+    /// Writes the tasks that stay, and the clusters that are chosen again, into the binding.
     pub fn write(&self, binding: &mut Binding) {
         binding.spec.graceful_eviction_tasks.clone_from(&self.tasks);
+        binding.spec.clusters.extend(self.returned.iter().cloned());
     }
 }
 
@@ -110,6 +126,9 @@ fn judge(binding: &Binding, task: &GracefulEvictionTask, ends: Time, now: Timest
         None => {}
     }
     let targets = &binding.spec.clusters;
+    if targets.is_empty() && !gives_up(binding, task) {
+        return Err(Kept::LastCopy);
+    }
     if is_held(binding, &task.from_cluster) || targets.iter().any(|target| is_held(binding, &target.name)) {
         return Err(Kept::Suspended);
     }
@@ -125,4 +144,24 @@ fn judge(binding: &Binding, task: &GracefulEvictionTask, ends: Time, now: Timest
         true => Ok(LetGo::Replaced),
         false => Err(Kept::Waiting),
     }
+}
+
+/// Whether it is chosen for no cluster, and no scheduler would choose one.
+fn is_nowhere(binding: &Binding, clusters: &[Cluster], now: Timestamp) -> bool {
+    let spec = &binding.spec;
+    !spec.graceful_eviction_tasks.is_empty() && spec.clusters.is_empty() && !fits(binding, clusters, now)
+}
+
+/// Whether a cluster that is left for nothing is chosen again: it is there to stay, and nobody said otherwise.
+fn returns(binding: &Binding, task: &GracefulEvictionTask, clusters: &[Cluster]) -> bool {
+    let mut of_name = clusters.iter().filter(|cluster| cluster.metadata.name == task.from_cluster);
+    let stays = of_name.any(|cluster| cluster.metadata.deletion_timestamp.is_none());
+    stays && task.suppress_deletion.is_none() && !gives_up(binding, task)
+}
+
+fn gives_up(binding: &Binding, task: &GracefulEvictionTask) -> bool {
+    let by_application = task.reason == Why::APPLICATION_FAILURE;
+    let spec = &binding.spec;
+    let by_policy = if by_application { application_gives_up(spec) } else { cluster_gives_up(spec) };
+    by_policy || goes_directly(task.purge_mode)
 }

@@ -185,7 +185,7 @@ fn leaving(task: Value, suspension: Value, health: &str) -> Binding {
 #[test]
 fn a_copy_is_let_go_when_it_is_replaced_or_its_time_is_up() {
     let check = |binding: &Binding, now: &str, expected: &str| {
-        let answer = graceful(binding, at(now), 600);
+        let answer = graceful(binding, &[], at(now), 600);
         let kept = answer.kept.get("m0").map(ToString::to_string);
         let let_go = answer.let_go.get("m0").map(ToString::to_string);
         assert_eq!(kept.or(let_go).as_deref(), Some(expected));
@@ -237,7 +237,7 @@ fn a_copy_is_let_go_when_it_is_replaced_or_its_time_is_up() {
         );
     }
     let mut stamped = leaving(json!({}), Value::Null, "Unknown");
-    let answer = graceful(&stamped, at(ADDED), 600);
+    let answer = graceful(&stamped, &[], at(ADDED), 600);
     assert_eq!(answer.next.expect("a time").to_string(), "2026-01-01T00:10:00Z");
     answer.write(&mut stamped);
     assert_eq!(
@@ -301,4 +301,85 @@ fn the_shortest_time_of_all_taints_counts() {
     let cluster = tainted("m1", json!([taint("a"), taint("b"), taint("c")]));
     let next = eviction(&bound, &[cluster], at(ADDED), Settings::default()).next;
     assert_eq!(next.expect("a time").to_string(), "2026-01-01T00:00:30Z");
+}
+
+/// A claimed binding of a Deployment in m1 with a placement of its own.
+fn claimed(failover: Value) -> Binding {
+    let mut binding = binding(json!([]), json!({"failover": failover}));
+    binding.metadata.labels.insert(api::labels::PROPAGATION_POLICY_PERMANENT_ID.to_owned(), "id".to_owned());
+    binding.spec.clusters.truncate(1);
+    binding.spec.replicas = 2;
+    binding.spec.placement = serde_json::from_value(json!({"clusterTolerations": []})).expect("a placement");
+    binding.metadata.annotations.insert(annotations::APPLIED_PLACEMENT.to_owned(), "{}".to_owned());
+    binding
+}
+
+fn ready(name: &str) -> Cluster {
+    let mut cluster = tainted(name, json!([]));
+    let apis =
+        json!([{"groupVersion": "apps/v1", "resources": [{"name": "deployments", "kind": "Deployment"}]}]);
+    cluster.status.api_enablements = serde_json::from_value(apis).expect("kinds");
+    cluster
+}
+
+#[test]
+fn m2_the_last_copy_stays_where_nothing_else_fits() {
+    let check = |failover: Value, clusters: &[Cluster], leaves: bool| {
+        let answer = eviction(&claimed(failover.clone()), clusters, at(ADDED), Settings::default());
+        let told = (answer.evictions.len(), answer.last_copies.len());
+        assert_eq!(told, if leaves { (1, 0) } else { (0, 1) }, "{failover}");
+    };
+    check(Value::Null, &[no_execute()], false);
+    check(Value::Null, &[no_execute(), ready("m2")], true);
+    check(json!({"cluster": {"purgeMode": "Gracefully"}}), &[no_execute()], false);
+    check(json!({"cluster": {"purgeMode": "Directly"}}), &[no_execute()], true);
+    check(json!({"cluster": {"evictLastCopy": true}}), &[no_execute()], true);
+    check(json!({"cluster": {"evictLastCopy": false}}), &[no_execute()], false);
+    let alone = claimed(Value::Null);
+    let answer = eviction(&alone, &[no_execute()], at(ADDED), Settings::default());
+    let told = "It would leave m1 if anything else fitted, because the cluster has the taint k:NoExecute, which is not borne.";
+    assert_eq!(answer.to_string(), told);
+    let condition = kept(&alone, &answer).expect("it is said");
+    assert_eq!((condition.reason.as_str(), condition.observed_generation), ("TaintUntolerated", 1));
+    assert_eq!(kept(&alone, &Evictions::default()), None);
+}
+
+#[test]
+fn m2_a_failing_application_is_timed_while_it_stays() {
+    let rules = |more: Value| {
+        let mut rules = json!({"decisionConditions": {"tolerationSeconds": 0}, "gracePeriodSeconds": 5});
+        rules.as_object_mut().expect("rules").extend(more.as_object().expect("rules").clone());
+        let mut binding = claimed(json!({"application": rules}));
+        let status = json!([{"clusterName": "m1", "applied": true, "health": "Unhealthy"}]);
+        binding.status.aggregated_status = serde_json::from_value(status).expect("statuses");
+        binding
+    };
+    let answer = eviction(&rules(json!({})), &[ready("m1")], at(ADDED), Settings::default());
+    assert_eq!(answer.last_copies.len(), 1);
+    assert_eq!(answer.unhealthy_since["m1"].to_string(), ADDED, "it is not forgotten since when");
+    assert_eq!(evicted(&rules(json!({})), &[ready("m1"), ready("m2")], ADDED), ["m1"]);
+    assert_eq!(evicted(&rules(json!({"evictLastCopy": true})), &[ready("m1")], ADDED), ["m1"]);
+}
+
+#[test]
+fn m2_time_alone_takes_no_last_copy() {
+    let leaving = |failover: Value| {
+        let mut binding = claimed(failover);
+        binding.spec.clusters.clear();
+        let task = json!([{"fromCluster": "m1", "replicas": 2, "reason": "TaintUntolerated", "producer": "p",
+            "creationTimestamp": ADDED}]);
+        binding.spec.graceful_eviction_tasks = serde_json::from_value(task).expect("a task");
+        binding
+    };
+    let late = at("2030-01-01T00:00:00Z");
+    let given_up =
+        graceful(&leaving(json!({"cluster": {"evictLastCopy": true}})), &[no_execute()], late, 600);
+    assert_eq!(given_up.let_go["m1"], LetGo::TimedOut);
+    let waiting = graceful(&leaving(Value::Null), &[no_execute(), ready("m2")], late, 600);
+    assert_eq!((waiting.kept["m1"], waiting.next), (Kept::LastCopy, None), "a scheduler will choose m2");
+    let mut stays = leaving(Value::Null);
+    let back = graceful(&stays, &[no_execute()], late, 600);
+    back.write(&mut stays);
+    assert_eq!((stays.spec.clusters[0].name.as_str(), stays.spec.clusters[0].replicas), ("m1", 2));
+    assert!(stays.spec.graceful_eviction_tasks.is_empty());
 }

@@ -54,18 +54,27 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The reason in the `Scheduled` condition when no cluster may run it.
+    pub const NO_CLUSTER_FIT: &str = "NoClusterFit";
+
     /// The reason in the `Scheduled` condition.
     pub fn reason(&self) -> &'static str {
         match self {
-            Failure::NoClusterFit { .. } => "NoClusterFit",
+            Failure::NoClusterFit { .. } => Failure::NO_CLUSTER_FIT,
             Failure::NotEnoughCapacity { .. } => "Unschedulable",
             _ => "SchedulerError",
         }
     }
 
-    /// True when what ran before must go (C3); every other failure leaves it.
-    pub fn clears(&self) -> bool {
+    /// True when no cluster may run it; every other failure is about how many, and leaves what ran before (C3).
+    pub fn is_no_fit(&self) -> bool {
         matches!(self, Failure::NoClusterFit { .. })
+    }
+
+    /// True when the placement does not mean a single one of the clusters that there are.
+    pub(super) fn selects_none(&self) -> bool {
+        let Failure::NoClusterFit { refused, .. } = self else { return false };
+        refused.values().all(|refusal| *refusal == Refusal::ClusterAffinity)
     }
 }
 

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use api::binding::{SCHEDULED, TargetCluster};
+use api::binding::{AggregatedStatusItem, BindingStatus, LAST_COPY_KEPT, SCHEDULED, TargetCluster};
 use api::records::RESCHEDULED;
-use api::{Binding, ConditionStatus, Time, annotations};
+use api::{Binding, BindingSpec, ConditionStatus, Time, annotations};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Division, Failure, Refusal, Skip, Trigger, trigger};
 use crate::conditions;
+use crate::fields::integer;
 
 /// Where a template runs, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +28,7 @@ pub enum Placement {
     Unchanged,
     /// Clusters were chosen.
     Scheduled(Schedule),
-    /// No cluster may run it, so it leaves those it is in (C3).
+    /// No cluster may run it, and somebody said so, so it leaves those it is in (C3).
     Nowhere {
         /// Why it was looked at.
         trigger: Trigger,
@@ -37,7 +38,7 @@ pub enum Placement {
         /// Why it failed.
         failure: Failure,
     },
-    /// It could not be placed, so what was decided before stays (C3).
+    /// It could not be placed, so what was decided before stays (C3, M2).
     Kept {
         /// Why it was looked at.
         trigger: Trigger,
@@ -46,6 +47,9 @@ pub enum Placement {
         tried: Vec<Attempt>,
         /// Why it failed.
         failure: Failure,
+        /// Clusters it was in that are gone or going.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        gone: Vec<String>,
     },
 }
 
@@ -106,13 +110,6 @@ impl Schedule {
 }
 
 impl Placement {
-    pub(super) fn failed(trigger: Trigger, tried: Vec<Attempt>, failure: Failure) -> Placement {
-        match failure.clears() {
-            true => Placement::Nowhere { trigger, tried, failure },
-            false => Placement::Kept { trigger, tried, failure },
-        }
-    }
-
     /// Status, reason and message of the `Scheduled` condition; none if it stays as it is.
     pub fn condition(&self) -> Option<(ConditionStatus, &'static str, String)> {
         match self {
@@ -131,10 +128,8 @@ impl Placement {
     /// Writes the chosen clusters and the placement they came from.
     pub fn write_spec(&self, binding: &mut Binding) {
         match self {
-            Placement::Skipped(_) | Placement::Unchanged | Placement::Kept { .. } => return,
-            Placement::Left { clusters } => {
-                return binding.spec.clusters.retain(|target| !clusters.contains(&target.name));
-            }
+            Placement::Skipped(_) | Placement::Unchanged => return,
+            Placement::Left { clusters: gone } | Placement::Kept { gone, .. } => return leave(binding, gone),
             Placement::Scheduled(schedule) => {
                 // Karmada lists them by score; the same clusters in another order are no news (C7).
                 if !is_same(&binding.spec.clusters, &schedule.clusters) {
@@ -213,6 +208,44 @@ impl fmt::Display for Placement {
             }
         }
     }
+}
+
+/// Whether the binding says, in its present generation, that it stays because nothing fits (M2).
+pub(crate) fn is_kept(binding: &Binding) -> bool {
+    let condition = conditions::find(&binding.status.conditions, LAST_COPY_KEPT);
+    condition.is_some_and(|kept| kept.observed_generation == binding.metadata.generation)
+}
+
+/// Takes clusters out of the binding that are gone. If none is left, it stays where it still has copies: they waited
+/// for the ones that are gone (M1).
+fn leave(binding: &mut Binding, gone: &[String]) {
+    if gone.is_empty() {
+        return;
+    }
+    let Binding { spec, status, .. } = binding;
+    spec.clusters.retain(|target| !gone.contains(&target.name));
+    if spec.clusters.is_empty() {
+        spec.clusters = delivered(spec, status, gone);
+    }
+}
+
+/// The clusters that have a copy, with the replicas that they have.
+fn delivered(spec: &BindingSpec, status: &BindingStatus, gone: &[String]) -> Vec<TargetCluster> {
+    let evicted = |name: &str| spec.graceful_eviction_tasks.iter().any(|task| task.from_cluster == name);
+    let stays = |item: &&AggregatedStatusItem| {
+        let name = &item.cluster_name;
+        item.applied && !gone.contains(name) && !evicted(name)
+    };
+    let items: Vec<&AggregatedStatusItem> = status.aggregated_status.iter().filter(stays).collect();
+    let told = |item: &AggregatedStatusItem| {
+        let told = integer(&item.status.as_ref()?.read(), &["replicas"])?;
+        i32::try_from(told).ok().filter(|_| items.len() > 1)
+    };
+    let target = |item: &&AggregatedStatusItem| TargetCluster {
+        name: item.cluster_name.clone(),
+        replicas: told(item).unwrap_or(spec.replicas),
+    };
+    items.iter().map(target).collect()
 }
 
 /// Clusters as Karmada's events show them, for example `{m1:2, m2:1}`.

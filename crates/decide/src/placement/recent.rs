@@ -8,7 +8,7 @@ use api::{Binding, Cluster, annotations};
 use jiff::Timestamp;
 
 use super::webster::Ties;
-use super::{Placement, placement, trigger};
+use super::{Placement, is_kept, placement, trigger};
 
 /// Questions that are remembered; few, because each new one is compared with all of them.
 const QUESTIONS_MAX: usize = 8;
@@ -39,6 +39,7 @@ fn is_same(left: &Binding, right: &Binding) -> bool {
     is_same_spec(&left.spec, &right.spec)
         && trigger::skip(left) == trigger::skip(right)
         && trigger::asked(left) == trigger::asked(right)
+        && is_kept(left) == is_kept(right)
         && left.status.scheduler_observed_affinity_name == right.status.scheduler_observed_affinity_name
         && left.metadata.annotation(annotations::APPLIED_PLACEMENT)
             == right.metadata.annotation(annotations::APPLIED_PLACEMENT)
@@ -58,7 +59,7 @@ fn is_same_spec(left: &BindingSpec, right: &BindingSpec) -> bool {
         graceful_eviction_tasks,
         required_by: _,
         scheduler_name: _,
-        failover: _,
+        failover,
         conflict_resolution: _,
         reschedule_triggered_at: _,
         suspension: _,
@@ -73,6 +74,7 @@ fn is_same_spec(left: &BindingSpec, right: &BindingSpec) -> bool {
         && *replica_requirements == right.replica_requirements
         && *components == right.components
         && *graceful_eviction_tasks == right.graceful_eviction_tasks
+        && *failover == right.failover
         && *placement == right.placement
         && Ties::of(&resource.uid) == Ties::of(&right.resource.uid)
 }

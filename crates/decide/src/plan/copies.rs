@@ -4,19 +4,21 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::Binding;
 use api::binding::GracefulEvictionTask;
+use api::cluster::READY;
 use api::labels::is_bookkeeping;
 use api::records::Pin;
+use api::{Binding, ConditionStatus};
 use serde_json::Value;
 
 use super::difference::View;
 use super::fields::{FIELDS_MAX, FieldChange, fields};
 use super::{Action, ClusterPlan};
 use crate::binding::is_held;
+use crate::conditions;
 use crate::interpret::told_replicas;
 use crate::overrides::concerns;
-use crate::placement::is_workload;
+use crate::placement::{Strategy, is_workload};
 use crate::template::Template;
 use crate::works;
 use crate::world::{Answers, World, render_namespace};
@@ -66,14 +68,65 @@ pub(super) fn clusters(
         }
         // Suspension never blocks deletion (U4).
         let suspended = suspended && !matches!(action, Some(Action::Delete { .. }));
-        plans.extend(action.map(|action| (cluster.to_owned(), ClusterPlan { action, suspended })));
+        plans.extend(action.map(|action| (cluster.to_owned(), ClusterPlan::of(action, suspended))));
     }
+    order(is, &mut plans);
     (plans, fields.into_iter().take(FIELDS_MAX).collect())
 }
 
 /// True when no cluster has a copy, whatever override policies make of it.
 pub(super) fn has_no_copy(view: &View<'_>) -> bool {
     Copies::of(view).replicas.is_empty()
+}
+
+/// A move delivers first and removes then (M1): what goes waits for what comes, unless it goes with its cluster or is
+/// purged directly.
+fn order(is: &View<'_>, plans: &mut BTreeMap<String, ClusterPlan>) {
+    let Some(binding) = is.binding else { return };
+    let comes = |(cluster, plan): (&String, &ClusterPlan)| match plan.action {
+        Action::Create { .. } => Some(cluster.clone()),
+        Action::Scale { from, to } if to > from && is_divided(binding) => Some(cluster.clone()),
+        _ => None,
+    };
+    let successors: Vec<String> = plans.iter().filter_map(comes).collect();
+    if successors.is_empty() {
+        return;
+    }
+    let blocked = |name: &&String| is.is_held(name) || !is_ready(is.world, name);
+    let held_by: Vec<String> = successors.iter().filter(blocked).cloned().collect();
+    let tasks = binding.spec.graceful_eviction_tasks.iter();
+    let purged: Vec<&str> = tasks
+        .filter(|task| works::goes_directly(task.purge_mode))
+        .map(|task| task.from_cluster.as_str())
+        .collect();
+    let stays = |name: &str| {
+        is.world
+            .clusters
+            .iter()
+            .any(|cluster| cluster.metadata.name == name && cluster.metadata.deletion_timestamp.is_none())
+    };
+    for (cluster, plan) in plans.iter_mut() {
+        let goes = match plan.action {
+            Action::Delete { .. } => stays(cluster) && !purged.contains(&cluster.as_str()),
+            Action::Scale { from, to } => to < from && is_divided(binding),
+            _ => false,
+        };
+        if goes {
+            plan.after.clone_from(&successors);
+            plan.held_by.clone_from(&held_by);
+        }
+    }
+}
+
+fn is_divided(binding: &Binding) -> bool {
+    let placement = binding.spec.placement.as_ref();
+    placement.is_some_and(|placement| Strategy::of(placement) != Strategy::Duplicated)
+}
+
+fn is_ready(world: &World, name: &str) -> bool {
+    let mut of_name = world.clusters.iter().filter(|cluster| cluster.metadata.name == name);
+    of_name
+        .any(|cluster| conditions::status(&cluster.status.conditions, READY) != Some(ConditionStatus::False))
 }
 
 /// Both sides, with their content where it can differ: rendering is dear, and most changes change none.
@@ -205,7 +258,7 @@ fn essence(manifests: &Value) -> Value {
 
 /// The clusters that have a Work, with their replicas: the chosen ones, those of whoever needs it, and those it
 /// has left and stays in until somebody decides. Those it is leaving by itself count as left.
-fn in_use(binding: &Binding) -> BTreeMap<&str, i32> {
+pub(super) fn in_use(binding: &Binding) -> BTreeMap<&str, i32> {
     let spec = &binding.spec;
     let workload = is_workload(spec);
     let needed = spec.required_by.iter().flat_map(|snapshot| &snapshot.clusters);

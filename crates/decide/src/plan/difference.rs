@@ -46,7 +46,7 @@ impl Draft {
         Plan { templates: templates.into_iter().collect(), totals }
     }
 
-    fn add(&mut self, plan: TemplatePlan) {
+    pub(super) fn add(&mut self, plan: TemplatePlan) {
         self.totals.add(&plan);
         self.templates.push((id(&plan.template), plan));
     }

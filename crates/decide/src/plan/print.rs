@@ -51,7 +51,26 @@ impl fmt::Display for ClusterPlan {
             Action::Suspend => return write!(formatter, "suspend"),
             Action::Resume => write!(formatter, "resume")?,
         }
-        if self.suspended { write!(formatter, " (suspended: not before it is resumed)") } else { Ok(()) }
+        if self.suspended {
+            write!(formatter, " (suspended: not before it is resumed)")?;
+        }
+        match (self.after.as_slice(), self.held_by.as_slice()) {
+            ([], _) => Ok(()),
+            (after, []) => write!(formatter, ", after it is applied in {}", after.join(", ")),
+            (after, held_by) => write!(
+                formatter,
+                ", after it is applied in {} (held: {} is suspended or not ready)",
+                after.join(", "),
+                held_by.join(", ")
+            ),
+        }
+    }
+}
+
+impl ClusterPlan {
+    /// A change that waits for nothing elsewhere.
+    pub fn of(action: Action, suspended: bool) -> ClusterPlan {
+        ClusterPlan { action, suspended, after: Vec::new(), held_by: Vec::new() }
     }
 }
 

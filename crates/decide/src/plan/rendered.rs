@@ -82,8 +82,13 @@ fn written(world: &World, template: &Template, existing: &Existing<'_>) -> BTree
         let overrides = overrides(world, "");
         let name = names::work_name(&template.key.kind, &template.key.name, "");
         let found = existing.of_namespaces.get(name.as_str()).map_or(&[][..], Vec::as_slice);
-        let sources =
-            Sources { template: None, overrides: &overrides, clusters: &world.clusters, existing: found };
+        let sources = Sources {
+            template: None,
+            overrides: &overrides,
+            clusters: &world.clusters,
+            existing: found,
+            needed_in: &[],
+        };
         all.extend(differences(namespace_works(template, sources), found));
     }
     let binding = world.bindings.get(&template.key.binding());
@@ -96,6 +101,7 @@ fn written(world: &World, template: &Template, existing: &Existing<'_>) -> BTree
             overrides: &overrides,
             clusters: &world.clusters,
             existing: found,
+            needed_in: &[],
         };
         all.extend(differences(works(binding, sources).works, found));
     }
@@ -130,7 +136,7 @@ fn differences(
             Some(_) => return None,
         };
         let suspended = work.spec.suspend_dispatching == Some(true);
-        Some((cluster, ClusterPlan { action, suspended }))
+        Some((cluster, ClusterPlan::of(action, suspended)))
     })
 }
 

@@ -95,6 +95,7 @@ fn rendered(world: &World) -> Vec<Work> {
             overrides: &[],
             clusters: &world.clusters,
             existing: &[],
+            needed_in: &[],
         };
         let binding = world.bindings.get(&template.key.binding());
         let of_binding = binding.map(|binding| works(binding, sources).works);

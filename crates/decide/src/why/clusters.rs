@@ -110,8 +110,13 @@ fn rendered(world: &World, template: &Template, binding: &Binding) -> Works {
         .filter(|(key, _)| own(key))
         .map(|(_, policy)| OverridePolicy::clone(policy))
         .collect();
-    let sources =
-        Sources { template: Some(template), overrides: &overrides, clusters: &world.clusters, existing: &[] };
+    let sources = Sources {
+        template: Some(template),
+        overrides: &overrides,
+        clusters: &world.clusters,
+        existing: &[],
+        needed_in: &[],
+    };
     works(binding, sources)
 }
 
@@ -134,7 +139,8 @@ fn applied(work: &Work, template: &Template) -> Vec<PolicyKey> {
 fn refused(binding: &Binding, cluster: &Cluster, placed: &Placement) -> Verdict {
     let refusals = match placed {
         Placement::Scheduled(schedule) => &schedule.refused,
-        Placement::Nowhere { failure: Failure::NoClusterFit { refused, .. }, .. } => refused,
+        Placement::Nowhere { failure: Failure::NoClusterFit { refused, .. }, .. }
+        | Placement::Kept { failure: Failure::NoClusterFit { refused, .. }, .. } => refused,
         Placement::Nowhere { .. } | Placement::Kept { .. } => return Verdict::PassedOver,
         Placement::Skipped(_) | Placement::Left { .. } | Placement::Unchanged => return Verdict::NotAsked,
     };

@@ -110,7 +110,10 @@ mod tests {
     fn rendered(namespace: &Template, existing: &[Work]) -> BTreeMap<String, Work> {
         let clusters: Vec<Cluster> =
             ["m1", "m2"].iter().map(|name| Cluster::new(&kinds::CLUSTER, "", name)).collect();
-        namespace_works(namespace, Sources { template: None, overrides: &[], clusters: &clusters, existing })
+        namespace_works(
+            namespace,
+            Sources { template: None, overrides: &[], clusters: &clusters, existing, needed_in: &[] },
+        )
     }
 
     #[test]

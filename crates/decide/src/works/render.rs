@@ -43,7 +43,8 @@ pub(super) fn render(binding: &Binding, template: &Template, sources: Sources<'_
         }
         let mut object = whole.clone();
         if is_workload(&binding.spec) {
-            revise_replicas(&mut object, target.replicas);
+            let kept = answer.handover.keeping.get(&target.name);
+            revise_replicas(&mut object, kept.copied().unwrap_or(target.replicas));
         }
         if let Some(completions) = completions.as_ref().and_then(|all| all.get(index)) {
             put(&mut object, &["spec", "completions"], (*completions).into());

@@ -64,11 +64,23 @@ fn rendered(
     existing: &[Work],
 ) -> Works {
     let clusters = members(&["m1", "m2", "m3"]);
-    works(binding, Sources { template: Some(template), overrides, clusters: &clusters, existing })
+    works(
+        binding,
+        Sources { template: Some(template), overrides, clusters: &clusters, existing, needed_in: &[] },
+    )
 }
 
 fn existing(works: &Works) -> Vec<Work> {
     works.works.values().cloned().collect()
+}
+
+/// The same, and the members have them.
+fn delivered(works: &Works) -> Vec<Work> {
+    let mut works = existing(works);
+    let applied = json!([{"type": "Applied", "status": "True", "reason": "", "message": ""}]);
+    let applied: Vec<api::Condition> = serde_json::from_value(applied).expect("conditions");
+    works.iter_mut().for_each(|work| work.status.conditions.clone_from(&applied));
+    works
 }
 
 #[test]
@@ -174,7 +186,7 @@ fn r2_a_changed_template_does_not_leak_but_brakes_and_deletions_act() {
     assert_eq!(braked.works["m2"].spec.workload, before.works["m2"].spec.workload);
 
     binding.spec.clusters.retain(|target| target.name == "m1");
-    let left = rendered(&binding, &template_now, &[], &existing(&before));
+    let left = rendered(&binding, &template_now, &[], &delivered(&before));
     assert_eq!(left.orphans, BTreeMap::from([("m2".to_owned(), Orphan::NotChosen)]));
     assert_eq!(
         left.to_string(),
@@ -338,7 +350,13 @@ fn a_cluster_that_is_going_gets_nothing_new() {
     let mut clusters = members(&["m1", "m2"]);
     clusters[1].metadata.deletion_timestamp = Some("2026-01-01T00:00:00Z".parse().expect("a time"));
     let there = |existing: &[Work]| {
-        let sources = Sources { template: Some(&template), overrides: &[], clusters: &clusters, existing };
+        let sources = Sources {
+            template: Some(&template),
+            overrides: &[],
+            clusters: &clusters,
+            existing,
+            needed_in: &[],
+        };
         works(&binding, sources).works.into_keys().collect::<Vec<_>>()
     };
     assert_eq!(there(&[]), ["m1"]);

@@ -41,7 +41,7 @@ impl Answers<'static> {
 fn place(binding: &mut Arc<Binding>, world: &World, recent: &mut Recent) -> bool {
     let outcome = recent.placement(binding, &world.clusters, world.now);
     match outcome {
-        Placement::Skipped(_) | Placement::Unchanged | Placement::Kept { .. } => false,
+        Placement::Skipped(_) | Placement::Unchanged => false,
         Placement::Scheduled(schedule) if is_written(schedule, binding) => false,
         Placement::Scheduled(schedule) => {
             let placed = Arc::make_mut(binding);
@@ -49,7 +49,8 @@ fn place(binding: &mut Arc<Binding>, world: &World, recent: &mut Recent) -> bool
             placed.status.scheduler_observed_affinity_name.clone_from(&schedule.affinity_name);
             true
         }
-        Placement::Nowhere { .. } | Placement::Left { .. } => {
+        Placement::Kept { gone, .. } if gone.is_empty() => false,
+        Placement::Nowhere { .. } | Placement::Left { .. } | Placement::Kept { .. } => {
             let before = Arc::clone(binding);
             outcome.write_spec(Arc::make_mut(binding));
             before != *binding
@@ -68,7 +69,13 @@ fn is_written(schedule: &Schedule, binding: &Binding) -> bool {
 pub(crate) fn render_namespace(namespace: &Template, world: &World) -> BTreeMap<String, Value> {
     let concerned = world.overrides.iter().filter(|(key, _)| key.namespace.is_empty());
     let overrides: Vec<OverridePolicy> = concerned.map(|(_, policy)| OverridePolicy::clone(policy)).collect();
-    let sources = Sources { template: None, overrides: &overrides, clusters: &world.clusters, existing: &[] };
+    let sources = Sources {
+        template: None,
+        overrides: &overrides,
+        clusters: &world.clusters,
+        existing: &[],
+        needed_in: &[],
+    };
     let rendered = namespace_works(namespace, sources).into_iter();
     rendered.map(|(cluster, work)| (cluster, Value::Array(work.spec.workload.manifests))).collect()
 }
@@ -79,8 +86,13 @@ fn render(template: &Template, binding: &Binding, world: &World) -> BTreeMap<Str
         .iter()
         .filter(|(key, _)| key.namespace.is_empty() || key.namespace == template.key.namespace);
     let overrides: Vec<OverridePolicy> = concerned.map(|(_, policy)| OverridePolicy::clone(policy)).collect();
-    let sources =
-        Sources { template: Some(template), overrides: &overrides, clusters: &world.clusters, existing: &[] };
+    let sources = Sources {
+        template: Some(template),
+        overrides: &overrides,
+        clusters: &world.clusters,
+        existing: &[],
+        needed_in: &[],
+    };
     let rendered = works(binding, sources).works.into_iter();
     rendered.map(|(cluster, work)| (cluster, Value::Array(work.spec.workload.manifests))).collect()
 }

@@ -8,7 +8,7 @@ use api::{Binding, Cluster};
 
 use super::{Answers, World};
 use crate::claim::ClaimSeen;
-use crate::eviction::{Settings, eviction};
+use crate::eviction::{Settings, eviction, graceful};
 use crate::placement::Recent;
 use crate::propagation::Propagation;
 use crate::template::{BindingKey, Template, TemplateKey};
@@ -60,7 +60,11 @@ impl World {
                 template = Arc::new(template.with_marks(marks.labels, marks.annotations));
                 rest.marked = true;
             }
-            if let Some(binding) = decided.binding {
+            if let Some(mut binding) = decided.binding {
+                if rest.binding.as_ref().is_some_and(|before| before.spec != binding.spec) {
+                    // As the server does, so that what was said of an earlier state does not count.
+                    binding.metadata.generation += 1;
+                }
                 rest.binding = Some(Arc::new(binding));
                 rest.bound = true;
             }
@@ -71,6 +75,7 @@ impl World {
                     rest.bound = true;
                     self.place(binding, answers, recent);
                 }
+                rest.bound |= self.take_back(binding);
             }
             if settled || !template.is_waiting() {
                 break;
@@ -123,6 +128,19 @@ impl World {
             evictions.write(Arc::make_mut(binding));
         }
         leaves
+    }
+
+    /// Chooses the clusters again that it was leaving for others that are gone (M2); true when there are any.
+    fn take_back(&self, binding: &mut Arc<Binding>) -> bool {
+        if !binding.spec.clusters.is_empty() || binding.spec.graceful_eviction_tasks.is_empty() {
+            return false;
+        }
+        let tasks = graceful(binding, &self.clusters, self.now, 0);
+        let returns = !tasks.returned.is_empty();
+        if returns {
+            tasks.write(Arc::make_mut(binding));
+        }
+        returns
     }
 
     /// A binding without a claim is frozen, so no scheduler looks at it.

@@ -60,7 +60,7 @@ fn a_new_policy_takes_a_team_from_the_default() {
         &[change],
         expect![[r#"
         Deployment user1-a/nginx: taken from ClusterPropagationPolicy cpp-default by ClusterPropagationPolicy cpp-custom
-          m1: delete with 2 replicas
+          m1: delete with 2 replicas, after it is applied in m3
           m3: create with 2 replicas
           because ClusterPropagationPolicy cpp-custom takes it from ClusterPropagationPolicy cpp-default: priority 3 is higher than 0 (P2); the policy acts at once
         Plan: 1 template, 1 preempted, 1 moved, 1 to create, 1 to delete."#]],
@@ -84,7 +84,7 @@ fn a_lazy_edit_waits_and_says_so() {
         &[put(&story, "policy pp selects nginx on m2")],
         expect![[r#"
         Deployment default/nginx
-          m1: delete with 1 replicas
+          m1: delete with 1 replicas, after it is applied in m2
           m2: create with 1 replicas
           because PropagationPolicy default/pp claims it and still matches; the policy acts at once
         Plan: 1 template, 1 moved, 1 to create, 1 to delete."#]],
@@ -133,7 +133,7 @@ fn a_brake_and_two_changes_made_together() {
         &together,
         expect![[r#"
         Deployment default/nginx
-          m2: delete with 1 replicas
+          m2: delete with 1 replicas, after it is applied in m3 (held: m3 is suspended or not ready)
           m3: create with 1 replicas (suspended: not before it is resumed)
           because PropagationPolicy default/pp claims it and still matches; the policy acts at once
         Plan: 1 template, 1 moved, 1 to create, 1 to delete."#]],

@@ -294,7 +294,8 @@ impl Story {
     /// Whether the cluster's Work is made anew from this template (R2).
     fn renders(&self, template: &Template, binding: &Binding, cluster: &str) -> bool {
         let clusters = &self.world.clusters;
-        let sources = Sources { template: Some(template), overrides: &[], clusters, existing: &[] };
+        let sources =
+            Sources { template: Some(template), overrides: &[], clusters, existing: &[], needed_in: &[] };
         works(binding, sources).works.contains_key(cluster)
     }
 

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use api::binding::SCHEDULED;
+use api::binding::{LAST_COPY_KEPT, SCHEDULED};
 use api::work::Health;
 use api::{Binding, ConditionStatus};
 use decide::World;
 use decide::activation::{Activation, HoldWhy};
 use decide::readiness::unknown;
+use decide::why::staying;
 use decide::world::Answers;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +42,10 @@ pub fn stuck(world: &World) -> Vec<Stuck> {
             say(hold.to_string());
         }
         if let Some(binding) = binding {
-            complaints(binding, &silent).into_iter().for_each(say);
+            complaints(binding, &silent).into_iter().for_each(&mut say);
+            if let Some(staying) = staying(binding, &world.clusters) {
+                say(staying.to_string());
+            }
         }
     }
     all.sort();
@@ -52,7 +56,10 @@ pub fn stuck(world: &World) -> Vec<Stuck> {
 fn complaints(binding: &Binding, silent: &BTreeSet<&str>) -> Vec<String> {
     let scheduled = binding.status.conditions.iter().find(|condition| condition.kind == SCHEDULED);
     let nowhere = scheduled.filter(|condition| condition.status == ConditionStatus::False);
-    let mut all: Vec<String> = nowhere.map(|condition| condition.message.clone()).into_iter().collect();
+    let kept = binding.status.conditions.iter().find(|condition| condition.kind == LAST_COPY_KEPT);
+    // That the last copy stays includes why nothing else fits.
+    let all = kept.or(nowhere).map(|condition| condition.message.clone());
+    let mut all: Vec<String> = all.into_iter().collect();
     let reports = binding.status.aggregated_status.iter();
     for item in reports.filter(|item| !silent.contains(item.cluster_name.as_str())) {
         let cluster = &item.cluster_name;

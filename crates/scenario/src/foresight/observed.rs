@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::labels::is_bookkeeping;
+use api::placement::ReplicaSchedulingType;
 use api::records::{ClaimRecord, Pin};
 use api::{Binding, Work, annotations};
 use controllers::view::WorkKey;
@@ -74,8 +75,18 @@ impl Observed {
     }
 }
 
-/// A copy that goes by itself as soon as its successor is well counts as gone, unless somebody holds it.
+/// A copy that goes by itself as soon as its successor is well counts as gone, unless somebody holds it. So does a copy
+/// that stays until its successor is applied (M1): that it goes is decided.
 fn leave(binding: &Binding, copies: &mut BTreeMap<String, Copy>) {
+    let spec = &binding.spec;
+    let needed = spec.required_by.iter().flat_map(|by| &by.clusters);
+    let evicted = spec.graceful_eviction_tasks.iter().map(|task| &task.from_cluster);
+    let named: BTreeSet<&String> =
+        spec.clusters.iter().chain(needed).map(|target| &target.name).chain(evicted).collect();
+    // A namespace is in clusters that no binding names.
+    if spec.resource.kind != "Namespace" {
+        copies.retain(|cluster, _| named.contains(cluster));
+    }
     let held = copies.values().any(|copy| copy.suspended);
     for task in &binding.spec.graceful_eviction_tasks {
         if task.suppress_deletion == Some(false) || (task.suppress_deletion.is_none() && !held) {
@@ -133,7 +144,7 @@ fn copies(was: &Seen, is: &Seen) -> Vec<String> {
             _ => continue,
         };
         let suspended = is.copies.get(cluster).is_some_and(|copy| copy.suspended);
-        said.push(format!("{cluster}: {}", ClusterPlan { action, suspended }));
+        said.push(format!("{cluster}: {}", ClusterPlan::of(action, suspended)));
     }
     said
 }
@@ -177,11 +188,23 @@ fn copy(world: &World, template: &TemplateKey, cluster: &str, work: &Work, manif
         marks.into_iter().for_each(|marks| marks.retain(|key, _| !is_bookkeeping(key)));
     }
     let replicas = replicas.and_then(|replicas| i32::try_from(replicas).ok());
+    let replicas =
+        replicas.map(|replicas| decided(world, template, cluster).map_or(replicas, |few| replicas.min(few)));
     Copy {
         replicas: replicas.unwrap_or_else(|| scheduled(world, template, cluster)),
         content,
         suspended: work.spec.suspend_dispatching == Some(true),
     }
+}
+
+/// The share that a cluster is to have; until it is applied elsewhere the cluster may keep more (M1). Override policies
+/// may change it, and then the Work alone tells.
+fn decided(world: &World, template: &TemplateKey, cluster: &str) -> Option<i32> {
+    let binding = world.bindings.get(&template.binding()).filter(|_| world.overrides.is_empty())?;
+    let rules = binding.spec.placement.as_ref()?.replica_scheduling.as_ref()?;
+    let divided = rules.replica_scheduling_type != Some(ReplicaSchedulingType::Duplicated);
+    let target = binding.spec.clusters.iter().find(|target| target.name == cluster)?;
+    divided.then_some(target.replicas)
 }
 
 /// What the binding says, for kinds that do not say themselves.

@@ -40,6 +40,8 @@ pub struct Happening<'p> {
     pub suspended: bool,
     /// It comes after copies have appeared elsewhere.
     pub is_last: bool,
+    /// Clusters that are suspended or not ready, and whose copies have to be applied first.
+    held_by: &'p [String],
     before: Range,
     after: Range,
     /// Where.
@@ -108,9 +110,11 @@ impl<'p> Group<'p> {
             }
             let (step, suspended) = (step(change), change.suspended);
             let is_last = step == Step::Delete && is_moved;
-            let new = Happening { step, suspended, is_last, before, after, clusters: vec![cluster.as_str()] };
+            let (held_by, clusters) = (change.held_by.as_slice(), vec![cluster.as_str()]);
+            let new = Happening { step, suspended, is_last, held_by, before, after, clusters };
             let same = |known: &&mut Happening<'p>| {
-                (known.step, known.suspended, known.before, known.after) == (step, suspended, before, after)
+                (known.step, known.suspended, known.before, known.after, known.held_by)
+                    == (step, suspended, before, after, held_by)
             };
             match all.iter_mut().find(same) {
                 Some(known) => known.clusters.push(cluster),
@@ -182,6 +186,10 @@ impl fmt::Display for Happening<'_> {
             Step::Suspend => return write!(formatter, "suspend"),
             Step::Resume => write!(formatter, "resume")?,
         }
-        if self.suspended { write!(formatter, ", held back until it is resumed") } else { Ok(()) }
+        match self.held_by {
+            _ if self.suspended => write!(formatter, ", held back until it is resumed"),
+            [] => Ok(()),
+            names => write!(formatter, ", held back until it is applied in {}", names.join(", ")),
+        }
     }
 }

@@ -32,7 +32,7 @@ fn template(kind: &str, name: &str) -> TemplatePlan {
 
 fn moves(kind: &str, name: &str, changes: &[(&str, Action, bool)]) -> TemplatePlan {
     let change = |(cluster, action, suspended): &(&str, Action, bool)| {
-        ((*cluster).to_owned(), ClusterPlan { action: *action, suspended: *suspended })
+        ((*cluster).to_owned(), ClusterPlan::of(*action, *suspended))
     };
     TemplatePlan { clusters: Arc::new(changes.iter().map(change).collect()), ..template(kind, name) }
 }

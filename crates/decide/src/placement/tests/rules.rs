@@ -175,7 +175,7 @@ fn each_refused_cluster_has_its_reason() {
     check(&binding, &members, expected);
     check(&binding, &[], "0/0 clusters are available: no cluster exists.");
     let here = with_previous(binding, &[("m2", 1), ("m3", 1)]);
-    let Placement::Nowhere { failure: Failure::NoClusterFit { refused, .. }, .. } =
+    let Placement::Kept { failure: Failure::NoClusterFit { refused, .. }, .. } =
         placement(&here, &members, NOW)
     else {
         panic!("no cluster has a zone");
@@ -296,7 +296,7 @@ fn c2_a_workload_scaled_to_zero_stays_in_its_clusters() {
 }
 
 #[test]
-fn c3_nothing_fits_clears_and_too_little_room_keeps() {
+fn c3_selecting_nothing_clears_and_too_little_room_keeps() {
     let members = clusters(&[3, 3]);
     let nowhere = with_previous(
         binding(with(dynamic(), "clusterAffinity", json!({"clusterNames": ["m9"]})), 4),
@@ -336,7 +336,43 @@ fn groups_are_tried_forward_from_the_one_in_use() {
     let mut gone = settled;
     gone.spec.replicas = 4;
     let left = placement(&gone, &clusters(&[20])[..1], NOW);
-    assert!(matches!(left, Placement::Nowhere { .. }), "the group in use decides, and it has no cluster");
+    let Placement::Kept { failure, gone, .. } = &left else { panic!("the group in use has no cluster") };
+    assert_eq!((failure.reason(), gone.as_slice()), ("NoClusterFit", &["m2".to_owned()][..]));
+}
+
+#[test]
+fn m2_what_runs_stays_unless_somebody_says_otherwise() {
+    let members = clusters(&[3, 3]);
+    let on = |name: &str| with(dynamic(), "clusterAffinity", json!({"clusterNames": [name]}));
+    let stays = |binding: &Binding| matches!(placement(binding, &members, NOW), Placement::Kept { .. });
+    // An edit that selects no cluster takes effect; a placement that selects none any more does not.
+    let edited = with_previous(binding(on("m9"), 4), &[("m1", 4)]);
+    assert!(!stays(&edited));
+    let mut vanished = edited.clone();
+    let json = serde_json::to_string(&vanished.spec.placement).expect("json");
+    vanished.metadata.annotations.insert(api::annotations::APPLIED_PLACEMENT.to_owned(), json);
+    vanished.spec.replicas = 5;
+    assert!(stays(&vanished));
+    let mut given_up = vanished.clone();
+    given_up.spec.failover =
+        serde_json::from_value(json!({"cluster": {"evictLastCopy": true}})).expect("rules");
+    assert!(!stays(&given_up));
+    // What stayed before because nothing fitted is not let go because less is there to select.
+    let mut kept = edited.clone();
+    kept.metadata.generation = 2;
+    let mut condition =
+        crate::conditions::condition("LastCopyKept", api::ConditionStatus::True, "NoClusterFit", "");
+    condition.observed_generation = 2;
+    kept.status.conditions.push(condition);
+    assert!(stays(&kept));
+    kept.metadata.generation = 3;
+    assert!(!stays(&kept), "that was another placement");
+    // It stays where its copies are if the cluster that was to replace them is gone.
+    let mut gone = with_previous(vanished, &[("m8", 4)]);
+    let item = json!([{"clusterName": "m1", "applied": true}, {"clusterName": "m2", "applied": false}]);
+    gone.status.aggregated_status = serde_json::from_value(item).expect("statuses");
+    placement(&gone, &members, NOW).write_spec(&mut gone);
+    assert_eq!(gone.spec.clusters, [TargetCluster { name: "m1".to_owned(), replicas: 5 }]);
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn a_cluster_that_is_tainted_or_leaves_is_left() {
     } });
     let web = world([everything(&[DEPLOYMENT], spread), deployment("default", "web")]);
     let moved = expect![[r#"
-        Deployment default/web m1 delete with 1 replicas, m2 scale from 1 to 2 replicas,
+        Deployment default/web m1 delete with 1 replicas, after it is applied in m2, m2 scale from 1 to 2 replicas,
     "#]];
     let plan = check(&web, &[tainted("NoExecute")], moved);
     assert_eq!((plan.totals.deleted, plan.totals.scaled), (1, 1));
@@ -156,7 +156,7 @@ fn a_cluster_that_is_tainted_or_leaves_is_left() {
         &web,
         &[put(ready), put(policy)],
         expect![[r#"
-        Deployment default/web m1 delete with 1 replicas, m2 scale from 1 to 2 replicas,
+        Deployment default/web m1 delete with 1 replicas, after it is applied in m2, m2 scale from 1 to 2 replicas,
     "#]],
     );
 }
@@ -302,7 +302,7 @@ fn a_rebalancer_places_anew() {
         &alone,
         &[put(rebalancer)],
         expect![[r#"
-        Deployment default/web m1 scale from 2 to 1 replicas, m2 create with 1 replicas,
+        Deployment default/web m1 scale from 2 to 1 replicas, after it is applied in m2, m2 create with 1 replicas,
     "#]],
     );
 }

@@ -115,7 +115,13 @@ fn stays(template: &Template, overrides: &[OverridePolicy], karmadas: &Work) {
 
 fn rendered(template: &Template, overrides: &[OverridePolicy], existing: &Work) -> Work {
     let (clusters, existing) = (member(), [existing.clone()]);
-    let sources = Sources { template: Some(template), overrides, clusters: &clusters, existing: &existing };
+    let sources = Sources {
+        template: Some(template),
+        overrides,
+        clusters: &clusters,
+        existing: &existing,
+        needed_in: &[],
+    };
     works(&binding(template), sources).works["m1"].clone()
 }
 
@@ -239,7 +245,8 @@ fn m5_a_token_without_data_and_a_namespace_with_its_finalizers_stay() {
     let spec = json!({ "workload": { "manifests": [manifest] } });
     let karmadas = work(json!({ "work.karmada.io/permanent-id": "work-id" }), annotations, owner, spec);
     let (clusters, existing) = (member(), [karmadas.clone()]);
-    let sources = Sources { template: None, overrides: &[], clusters: &clusters, existing: &existing };
+    let sources =
+        Sources { template: None, overrides: &[], clusters: &clusters, existing: &existing, needed_in: &[] };
     assert_eq!(namespace_works(&namespace("me"), sources)["m1"].spec, karmadas.spec);
     let changed = &namespace_works(&namespace("you"), sources)["m1"];
     assert!(changed.spec.workload.manifests[0].get("spec").is_none(), "ours from now on");

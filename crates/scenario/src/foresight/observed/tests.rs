@@ -42,7 +42,7 @@ fn world(owner: &str, taken_from: &str) -> World {
         json!({
             "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
             "metadata": { "name": "web-deployment", "namespace": "default", "annotations": { "longshore.io/pin": pin } },
-            "spec": { "resource": { "apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web" } },
+            "spec": { "resource": { "apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web" }, "clusters": [{ "name": "m1", "replicas": 2 }] },
         }),
     );
     world
@@ -99,6 +99,19 @@ fn what_happens_to_claims_is_seen() {
     check(at("a", ""), at("b", ""), &[&format!("handed from {a} to {b}"), WAITS]);
     check(at("a", ""), at("b", "a"), &[&format!("taken from {a} by {b}"), WAITS]);
     check(at("b", "a"), at("b", "a"), &[]);
+}
+
+#[test]
+fn a_copy_that_waits_for_its_successor_is_gone_already() {
+    let mut moved = world("a", "");
+    for binding in Arc::make_mut(&mut moved.bindings).values_mut() {
+        Arc::make_mut(binding).spec.clusters[0].name = "m2".to_owned();
+    }
+    check(
+        (world("a", ""), work(2, "x", false)),
+        (moved, work(2, "x", true)),
+        &["m1: delete with 2 replicas"],
+    );
 }
 
 #[test]

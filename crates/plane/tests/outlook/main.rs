@@ -10,6 +10,9 @@ use decide::{Gates, TemplateKey};
 use plane::outlook::{Budget, Outlook};
 use serde_json::{Value, json};
 
+mod acts;
+mod sequences;
+
 fn cluster(name: &str) -> Value {
     json!({
         "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": { "name": name },
@@ -84,6 +87,11 @@ fn change(outlook: &Outlook, old: &Value, new: &Value) -> Result<Vec<String>, St
     rules(outlook.clone())(&attributes, &mut new.clone()).map_err(|error| error.message)
 }
 
+/// The digest that a refusal asks for.
+fn digest(refusal: &str) -> &str {
+    refusal.rsplit_once("longshore.io/approved-plan=").expect("it names the plan").1
+}
+
 const MOVES: &str = "Plan: 2 templates, 2 moved, 2 to create, 2 to delete. See `longshore plan`.";
 
 #[test]
@@ -109,7 +117,7 @@ fn a_change_beyond_its_budget_needs_the_plan_that_was_seen() {
     let refusal = change(&outlook, &before, &policy("m2", limit)).expect_err("it moves too much");
     assert!(refusal.contains("it would move 2 templates, and longshore.io/max-moved allows 1"), "{refusal}");
     assert!(refusal.contains("2 to delete"), "{refusal}");
-    let (_, seen) = refusal.rsplit_once("longshore.io/approved-plan=").expect("it names the plan");
+    let seen = digest(&refusal);
     let wrong = policy("m2", json!({ "longshore.io/approved-plan": "0123456789abcdef" }));
     assert!(change(&outlook, &before, &wrong).is_err(), "another plan was seen");
     let approved = policy("m2", json!({ "longshore.io/approved-plan": seen }));

@@ -1,0 +1,75 @@
+//! Consent to what a command is about to do: shows its plan, asks, and lets it go beyond a budget only where the user
+//! said so. Decides nothing about templates.
+
+use anyhow::Result;
+use api::records::APPROVED_PLAN;
+use serde_json::{Value, json};
+
+use crate::Hint;
+use crate::output;
+use crate::plan::{Planned, shown};
+use crate::text::Paint;
+
+/// Options of every command that acts on many templates at once.
+#[derive(clap::Args)]
+pub struct Consent {
+    /// Do it without asking
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+    /// Only show what would happen
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do it although it goes beyond a budget: approves the plan that is shown
+    #[arg(long)]
+    pub approve: bool,
+}
+
+/// What the user wants after having seen the plan.
+pub enum Answer {
+    /// Nothing is changed.
+    Shown,
+    /// It is done; beyond a budget with this approval.
+    Agreed(Option<String>),
+}
+
+impl Consent {
+    /// Shows what would happen on stderr, and asks where anything would.
+    pub fn to(&self, question: &str, planned: &Planned) -> Result<Answer> {
+        output::tell(shown(&planned.plan, &planned.notes, false, Paint::of_stderr()).trim_end());
+        self.answer(question, planned)
+    }
+
+    /// The same where what would happen was shown already.
+    pub fn answer(&self, question: &str, planned: &Planned) -> Result<Answer> {
+        if self.dry_run {
+            return Ok(Answer::Shown);
+        }
+        let approval = self.approval(planned)?;
+        if !planned.plan.is_empty() && !output::confirm(question, self.yes)? {
+            return Err(anyhow::anyhow!("nothing was changed"));
+        }
+        Ok(Answer::Agreed(approval))
+    }
+
+    /// The approval that goes along; an error where one is needed and not given.
+    fn approval(&self, planned: &Planned) -> Result<Option<String>> {
+        let Some(beyond) = planned.beyond.first() else { return Ok(None) };
+        let refused = |hint: &str| {
+            let why = format!("it goes beyond its budget: {}", beyond.why);
+            Err(anyhow::Error::new(Hint(hint.to_owned())).context(why))
+        };
+        match (self.approve, planned.approval.as_deref() == Some(beyond.plan.as_str())) {
+            (false, _) => refused("nothing was changed; --approve does exactly what is shown"),
+            (true, false) => refused("the control plane sees another plan by now; try again in a moment"),
+            (true, true) => Ok(Some(beyond.plan.clone())),
+        }
+    }
+}
+
+/// What a request says in addition so that it carries an approval.
+pub fn approving(approval: Option<&str>) -> Value {
+    match approval {
+        Some(digest) => json!({ "metadata": { "annotations": { APPROVED_PLAN: digest } } }),
+        None => json!({}),
+    }
+}

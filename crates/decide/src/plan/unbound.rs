@@ -1,0 +1,36 @@
+//! The plan of a binding that is deleted by hand: its Works go, and with them every copy, until the binding is made
+//! again. The worlds before and after are the same, so no comparison shows that.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::copies::in_use;
+use super::difference::Draft;
+use super::{Action, ClusterPlan, Plan, TemplatePlan};
+use crate::template::{BindingKey, TemplateKey};
+use crate::world::World;
+
+/// What the deletion of a binding would do; nothing if there is none.
+pub fn unbound(world: &World, key: &BindingKey) -> Plan {
+    let Some(binding) = world.bindings.get(key) else { return Plan::default() };
+    let gone = in_use(binding).into_iter().map(|(cluster, replicas)| {
+        let action = Action::Delete { replicas };
+        (cluster.to_owned(), ClusterPlan { action, suspended: false, after: Vec::new(), held_by: Vec::new() })
+    });
+    let clusters: BTreeMap<String, ClusterPlan> = gone.collect();
+    let mut draft = Draft::default();
+    if !clusters.is_empty() {
+        let template = Arc::new(TemplateKey::of(binding));
+        let why = "its binding is deleted, which takes its copies away until it is made again".into();
+        draft.add(TemplatePlan {
+            template,
+            claim: None,
+            held: None,
+            clusters: Arc::new(clusters),
+            fields: Arc::default(),
+            nowhere: false,
+            why,
+        });
+    }
+    Draft::plan([draft])
+}
