@@ -6,8 +6,10 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 /// What we add to schemas that Karmada has too; nothing else may differ.
-const OURS: [&str; 5] = [
+const OURS: [&str; 7] = [
     ".spec.excludeResourceSelectors",
+    ".spec.failover.application.evictLastCopy",
+    ".spec.failover.cluster.evictLastCopy",
     ".spec.resourceSelectors[].exclude",
     ".spec.suspension.suspendDispatching",
     ".spec.suspension.suspendDispatchingOnClusters",
