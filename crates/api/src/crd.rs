@@ -1,37 +1,53 @@
 //! The CustomResourceDefinition of every kind: what an API server must know to accept a policy written
-//! for Karmada unchanged. The tests hold types and schemas together; nothing here knows what a field does.
+//! for Karmada unchanged, and what `kubectl explain` says of each field. The tests hold types and schemas together;
+//! nothing here acts on a field.
 
 use serde_json::{Value, json};
 
 use crate::kinds::{self, Kind};
-use schema::{Schema, object, string};
+use schema::{Described, Schema, string, whole_object};
 
 mod binding;
 mod cluster;
-mod config;
+mod failover;
+mod interpreter;
 mod overrides;
 mod parts;
 mod placement;
 mod policy;
+mod rebalancer;
+mod requirements;
+mod rollout;
 mod schema;
+mod selectors;
+mod taints;
 mod work;
 
 /// The definitions of [`kinds::ALL`], in that order.
 pub fn crds() -> Vec<Value> {
+    let bindings = || [binding::v1alpha1(), binding::v1alpha2()];
     vec![
-        definition(&kinds::PROPAGATION_POLICY, [policy::propagation()]),
-        definition(&kinds::CLUSTER_PROPAGATION_POLICY, [policy::propagation()]),
-        definition(&kinds::OVERRIDE_POLICY, [overrides::override_policy()]),
-        definition(&kinds::CLUSTER_OVERRIDE_POLICY, [overrides::override_policy()]),
-        definition(&kinds::ROLLOUT_POLICY, [policy::rollout()]),
-        definition(&kinds::CLUSTER_ROLLOUT_POLICY, [policy::rollout()]),
-        definition(&kinds::CLUSTER_TAINT_POLICY, [policy::cluster_taint()]),
-        definition(&kinds::RESOURCE_BINDING, [binding::v1alpha1(), binding::v1alpha2()]),
-        definition(&kinds::CLUSTER_RESOURCE_BINDING, [binding::v1alpha1(), binding::v1alpha2()]),
-        definition(&kinds::WORK, [work::work()]),
-        definition(&kinds::CLUSTER, [cluster::cluster()]),
-        definition(&kinds::RESOURCE_INTERPRETER_CUSTOMIZATION, [config::interpreter()]),
-        definition(&kinds::WORKLOAD_REBALANCER, [config::rebalancer()]),
+        definition(&kinds::PROPAGATION_POLICY, policy::ABOUT, [policy::propagation()]),
+        definition(&kinds::CLUSTER_PROPAGATION_POLICY, policy::ABOUT_CLUSTER_SCOPED, [policy::propagation()]),
+        definition(&kinds::OVERRIDE_POLICY, overrides::ABOUT, [overrides::override_policy()]),
+        definition(
+            &kinds::CLUSTER_OVERRIDE_POLICY,
+            overrides::ABOUT_CLUSTER_SCOPED,
+            [overrides::override_policy()],
+        ),
+        definition(&kinds::ROLLOUT_POLICY, rollout::ABOUT, [rollout::rollout()]),
+        definition(&kinds::CLUSTER_ROLLOUT_POLICY, rollout::ABOUT_CLUSTER_SCOPED, [rollout::rollout()]),
+        definition(&kinds::CLUSTER_TAINT_POLICY, taints::ABOUT, [taints::cluster_taint()]),
+        definition(&kinds::RESOURCE_BINDING, binding::ABOUT, bindings()),
+        definition(&kinds::CLUSTER_RESOURCE_BINDING, binding::ABOUT_CLUSTER_SCOPED, bindings()),
+        definition(&kinds::WORK, work::ABOUT, [work::work()]),
+        definition(&kinds::CLUSTER, cluster::ABOUT, [cluster::cluster()]),
+        definition(
+            &kinds::RESOURCE_INTERPRETER_CUSTOMIZATION,
+            interpreter::ABOUT,
+            [interpreter::customization()],
+        ),
+        definition(&kinds::WORKLOAD_REBALANCER, rebalancer::ABOUT, [rebalancer::rebalancer()]),
     ]
 }
 
@@ -40,19 +56,20 @@ struct Version {
     name: &'static str,
     served: bool,
     stored: bool,
-    spec: Schema,
-    status: Option<Schema>,
+    spec: Described,
+    status: Option<Described>,
     columns: Vec<Column>,
 }
 
 impl Version {
     /// The version that is served and stored.
-    fn stored(name: &'static str, spec: Schema) -> Version {
+    fn stored(name: &'static str, spec: Schema, about: &str) -> Version {
+        let spec = spec.required().about(about);
         Version { name, served: true, stored: true, spec, status: None, columns: Vec::new() }
     }
 
-    fn status(mut self, status: Schema) -> Version {
-        self.status = Some(status);
+    fn status(mut self, status: Schema, about: &str) -> Version {
+        self.status = Some(status.about(about));
         self
     }
 
@@ -94,7 +111,7 @@ fn age() -> Column {
     Column { kind: "date", ..column("AGE", ".metadata.creationTimestamp") }
 }
 
-fn definition(kind: &Kind, versions: impl IntoIterator<Item = Version>) -> Value {
+fn definition(kind: &Kind, about: &str, versions: impl IntoIterator<Item = Version>) -> Value {
     let mut names = json!({
         "kind": kind.kind,
         "listKind": format!("{}List", kind.kind),
@@ -114,17 +131,18 @@ fn definition(kind: &Kind, versions: impl IntoIterator<Item = Version>) -> Value
             "group": kind.group,
             "names": names,
             "scope": kind.scope.as_str(),
-            "versions": versions.into_iter().map(version).collect::<Vec<_>>(),
+            "versions": versions.into_iter().map(|one| version(kind, about, one)).collect::<Vec<_>>(),
         },
     })
 }
 
-fn version(version: Version) -> Value {
+fn version(kind: &Kind, about: &str, version: Version) -> Value {
+    let group_version =
+        format!("Group and version that the object is written in: {}/{}.", kind.group, version.name);
     let mut fields = vec![
-        ("apiVersion", string()),
-        ("kind", string()),
-        ("metadata", object([])),
-        ("spec", version.spec.required()),
+        ("apiVersion", string().about(&group_version)),
+        ("kind", string().about(&format!("Kind of the object: {}.", kind.kind))),
+        ("spec", version.spec),
     ];
     let mut subresources = json!({});
     if let Some(status) = version.status {
@@ -135,7 +153,7 @@ fn version(version: Version) -> Value {
         "name": version.name,
         "served": version.served,
         "storage": version.stored,
-        "schema": { "openAPIV3Schema": object(fields).into_value() },
+        "schema": { "openAPIV3Schema": whole_object(fields).about(about).into_value() },
         "subresources": subresources,
     });
     if !version.columns.is_empty() {

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 #[path = "crds/agreement.rs"]
 mod agreement;
+#[path = "crds/descriptions.rs"]
+mod descriptions;
 #[path = "crds/facts.rs"]
 mod facts;
 #[path = "crds/fixed_point.rs"]

@@ -1,9 +1,8 @@
-//! Schemas that several kinds share: Kubernetes' own types and the selectors of policies.
+//! Schemas that several kinds share: Kubernetes' own types, clusters that are meant, references.
 
 use super::schema::{
-    Field, Schema, date_time, int64, list_of, map_of, object, one_of, quantity, string, strings,
+    Described, Field, Schema, date_time, int64, list_of, map_of, object, one_of, quantity, string, strings,
 };
-use crate::selector::SELECTORS_MAX;
 
 const REASON: &str = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
 const CONDITION_TYPE: &str = concat!(
@@ -17,36 +16,107 @@ pub(super) fn reason(most: u32) -> Schema {
 }
 
 pub(super) fn conditions() -> Schema {
+    let condition_type = string().length(0, 316).pattern(CONDITION_TYPE).required();
     list_of(object([
-        ("lastTransitionTime", date_time().required()),
-        ("message", string().length(0, 32768).required()),
-        ("observedGeneration", int64().at_least(0)),
-        ("reason", reason(1024).required()),
-        ("status", one_of(&["True", "False", "Unknown"]).required()),
-        ("type", string().length(0, 316).pattern(CONDITION_TYPE).required()),
+        ("lastTransitionTime", date_time().required().about("When `status` last changed, in UTC.")),
+        ("message", string().length(0, 32768).required().about("What the condition means here, for people.")),
+        (
+            "observedGeneration",
+            int64().at_least(0).about(
+                "Generation of the object that the condition was judged by. If it is lower than \
+                 metadata.generation, the condition may be out of date.",
+            ),
+        ),
+        ("reason", reason(1024).required().about("Why `status` is what it is, as one word for programs.")),
+        (
+            "status",
+            one_of(&["True", "False", "Unknown"])
+                .required()
+                .about("Whether the condition holds: `True`, `False` or `Unknown`."),
+        ),
+        ("type", condition_type.about("Name of the condition. The list holds each name at most once.")),
     ]))
 }
 
-pub(super) fn requirement() -> Schema {
-    object([
-        ("key", string().required()),
-        ("operator", string().required()),
-        ("values", strings().atomic_list()),
-    ])
+/// What must hold for the value behind one key.
+pub(super) struct Requirement {
+    pub key: &'static str,
+    pub operator: &'static str,
+    pub values: &'static str,
 }
 
+impl Requirement {
+    pub(super) fn schema(self) -> Schema {
+        object([
+            ("key", string().required().about(self.key)),
+            ("operator", string().required().about(self.operator)),
+            ("values", strings().atomic_list().about(self.values)),
+        ])
+    }
+}
+
+const OF_LABELS: Requirement = Requirement {
+    key: "Key of the label.",
+    operator: "`In` and `NotIn` compare with `values`; `Exists` and `DoesNotExist` look at the key alone. \
+               `NotIn` also holds where the label is absent.",
+    values: "Values for `In` and `NotIn`, at least one. Must be empty for `Exists` and `DoesNotExist`.",
+};
+
+const OF_CLUSTER_FIELDS: Requirement = Requirement {
+    key: "Field of the cluster: `provider`, `region` or `zone`.",
+    operator: "`In` or `NotIn`. A cluster with several zones matches `In` when one of them is listed and \
+               `NotIn` when none is.",
+    values: "Values to compare with, for example `eu-west-1`. An empty list matches no cluster.",
+};
+
 pub(super) fn label_selector() -> Schema {
-    object([("matchExpressions", list_of(requirement()).atomic_list()), ("matchLabels", map_of(string()))])
-        .atomic_map()
+    object([
+        (
+            "matchExpressions",
+            list_of(OF_LABELS.schema()).atomic_list().about(
+                "Requirements on labels. All of them and all of matchLabels must hold; a selector without \
+                 any selects everything.",
+            ),
+        ),
+        (
+            "matchLabels",
+            map_of(string())
+                .about("Labels that must be there with exactly these values, for example `app: nginx`."),
+        ),
+    ])
+    .atomic_map()
 }
 
 pub(super) fn tolerations() -> Schema {
     list_of(object([
-        ("effect", string()),
-        ("key", string()),
-        ("operator", string()),
-        ("tolerationSeconds", int64()),
-        ("value", string()),
+        (
+            "effect",
+            string().about(
+                "Effect that is tolerated: `NoSchedule`, `PreferNoSchedule` or `NoExecute`; empty for all.",
+            ),
+        ),
+        (
+            "key",
+            string().about(
+                "Key of the taint that is tolerated. Empty, together with operator `Exists`, tolerates every \
+                 taint.",
+            ),
+        ),
+        (
+            "operator",
+            string().about(
+                "`Equal` (default) compares the taint's value with `value`; `Exists` takes any value.",
+            ),
+        ),
+        (
+            "tolerationSeconds",
+            int64().about(
+                "Seconds that a `NoExecute` taint is tolerated after it was set; then the workload has to \
+                 leave, and does not come back while the taint stands. Absent: for ever. Other effects \
+                 ignore it.",
+            ),
+        ),
+        ("value", string().about("Value that `Equal` compares with. Leave it out with `Exists`.")),
     ]))
 }
 
@@ -55,11 +125,20 @@ pub(super) fn resource_list() -> Schema {
 }
 
 pub(super) fn cluster_affinity_fields() -> [Field; 4] {
+    let by_fields = list_of(OF_CLUSTER_FIELDS.schema())
+        .about("Requirements on provider, region and zones of the cluster. All of them must hold.");
     [
-        ("clusterNames", strings()),
-        ("exclude", strings()),
-        ("fieldSelector", object([("matchExpressions", list_of(requirement()))])),
-        ("labelSelector", label_selector()),
+        ("clusterNames", strings().about("Names of clusters that match. Empty: every name matches.")),
+        ("exclude", strings().about("Names of clusters that never match, whatever the other parts say.")),
+        (
+            "fieldSelector",
+            object([("matchExpressions", by_fields)])
+                .about("Matches clusters by provider, region and zone. Absent: all match."),
+        ),
+        (
+            "labelSelector",
+            label_selector().about("Matches clusters by labels of their Cluster object. Absent: all match."),
+        ),
     ]
 }
 
@@ -67,50 +146,20 @@ pub(super) fn cluster_affinity() -> Schema {
     object(cluster_affinity_fields())
 }
 
-/// The template a policy is about.
-pub(super) fn resource_selectors() -> Schema {
-    list_of(object([
-        ("apiVersion", string().required()),
-        ("kind", string().required()),
-        ("labelSelector", label_selector()),
-        ("name", string()),
-        ("namespace", string()),
-        ("exclude", object(exclude_fields()).about("What this selector leaves out of its kind.")),
-    ]))
-    .at_most(SELECTORS_MAX)
-}
-
-/// What a whole policy leaves out.
-pub(super) fn exclude_resource_selectors() -> Schema {
-    let kind = [("apiVersion", string().required()), ("kind", string().required())];
-    list_of(object(kind.into_iter().chain(exclude_fields())))
-        .at_most(SELECTORS_MAX)
-        .about("Templates this policy leaves out, whatever its selectors say.")
-}
-
-fn exclude_fields() -> [Field; 3] {
-    [
-        ("labelSelector", label_selector()),
-        ("name", string()),
-        ("namespace", string().about("Names and prefix* items, separated by commas.")),
-    ]
-}
-
 /// A reference to an object; the kinds differ in what else they keep.
 pub(super) fn reference_fields() -> [Field; 4] {
     [
-        ("apiVersion", string().required()),
-        ("kind", string().required()),
-        ("name", string().required()),
-        ("namespace", string()),
+        ("apiVersion", string().required().about("Group and version of the object, for example `apps/v1`.")),
+        ("kind", string().required().about("Kind of the object, for example `Deployment`.")),
+        ("name", string().required().about("Name of the object.")),
+        ("namespace", string().about("Namespace of the object. Empty for kinds without namespaces.")),
     ]
 }
 
-/// Clusters that are held.
-pub(super) fn suspended_clusters() -> Schema {
-    object([("clusterNames", strings())])
-}
-
-pub(super) fn health() -> Schema {
-    one_of(&["Healthy", "Unhealthy", "Unknown"])
+pub(super) fn health() -> Described {
+    one_of(&["Healthy", "Unhealthy", "Unknown"]).about(
+        "What the object's status in the cluster says: `Healthy`, `Unhealthy`, or `Unknown` while it cannot \
+         be told, for example before the object is applied. Kinds whose health Longshore cannot judge count \
+         as Healthy.",
+    )
 }

@@ -1,4 +1,5 @@
-//! A small language for structural schemas: as short as the fact it states. Knows no kind.
+//! A small language for structural schemas: as short as the fact it states. A field without a description does not
+//! compile. Knows no kind.
 
 use serde_json::{Map, Value, json};
 
@@ -9,8 +10,12 @@ pub(super) struct Schema {
     required: bool,
 }
 
+/// A schema that says what it is for. Only [`Schema::about`] makes one, and fields are made of nothing else.
+#[derive(Clone)]
+pub(super) struct Described(Schema);
+
 /// A field of an object.
-pub(super) type Field = (&'static str, Schema);
+pub(super) type Field = (&'static str, Described);
 
 pub(super) fn string() -> Schema {
     typed("string")
@@ -46,7 +51,7 @@ pub(super) fn one_of(words: &[&str]) -> Schema {
 pub(super) fn object(fields: impl IntoIterator<Item = Field>) -> Schema {
     let mut properties = Map::new();
     let mut required = Vec::new();
-    for (name, field) in fields {
+    for (name, Described(field)) in fields {
         if field.required {
             required.push(name);
         }
@@ -61,6 +66,12 @@ pub(super) fn object(fields: impl IntoIterator<Item = Field>) -> Schema {
         schema = schema.with("required", json!(required));
     }
     schema
+}
+
+/// A whole object of a kind. Its metadata has no description: API servers refuse a definition that says more of metadata
+/// than its type, and describe it themselves.
+pub(super) fn whole_object(fields: impl IntoIterator<Item = Field>) -> Schema {
+    object(fields.into_iter().chain([("metadata", Described(typed("object")))]))
 }
 
 /// A map from any name to such values.
@@ -118,9 +129,9 @@ impl Schema {
         self.with("default", value)
     }
 
-    /// What `kubectl explain` says.
-    pub(super) fn about(self, sentence: &str) -> Schema {
-        self.with("description", sentence)
+    /// What `kubectl explain` says: what it does, its values and its default, and what surprises.
+    pub(super) fn about(self, sentences: &str) -> Described {
+        Described(self.with("description", sentences))
     }
 
     /// Length of a text.
@@ -161,7 +172,13 @@ impl Schema {
         self.with("x-kubernetes-map-type", "atomic")
     }
 
-    pub(super) fn into_value(self) -> Value {
+    fn into_value(self) -> Value {
         Value::Object(self.keywords)
+    }
+}
+
+impl Described {
+    pub(super) fn into_value(self) -> Value {
+        self.0.into_value()
     }
 }

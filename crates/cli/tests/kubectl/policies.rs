@@ -114,3 +114,49 @@ fn the_story_is_told_to_who_describes_it() {
     until(&kubectl, "get pp,cpp,rb", &["/rival Abort 1 1 0 1", "/usual Abort 0 0 0 0", "pp/rival 1"]);
     until(&kubectl, "get cpp -o wide", &["PREEMPTED-BY", "Lazy Never 0 0 1"]);
 }
+
+/// What kubectl explains, with its line breaks undone.
+fn explained(kubectl: &Kubectl, field: &str) -> String {
+    kubectl.ok(&format!("explain {field}")).stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn explain_teaches_namespace_patterns_and_exclusions() {
+    let Some(kubectl) = Kubectl::with_server(env!("CARGO_BIN_EXE_longshore")) else { return };
+    let namespace = explained(&kubectl, "pp.spec.resourceSelectors.namespace");
+    assert!(namespace.contains("FIELD: namespace <string>"), "{namespace}");
+    for taught in ["comma-separated list", "`prod,user1-*`", "refused", "own namespace", "`exclude`"] {
+        assert!(namespace.contains(taught), "{taught:?} is not taught: {namespace}");
+    }
+    let twin = explained(&kubectl, "cpp.spec.resourceSelectors.namespace");
+    assert_eq!(
+        twin.split_once("DESCRIPTION:"),
+        Some((
+            "GROUP: policy.karmada.io KIND: ClusterPropagationPolicy VERSION: v1alpha1 FIELD: namespace <string> ",
+            namespace.split_once("DESCRIPTION:").expect("a description").1
+        ))
+    );
+    for (field, taught) in [
+        ("pp", "PropagationPolicies go before ClusterPropagationPolicies"),
+        ("pp.metadata", "metadata"),
+        ("pp.spec.activationPreference", "removing Lazy activates all that waits"),
+        ("cpp.spec.preemption", "must then have a name or a namespace"),
+        ("rb.spec.failover.cluster.evictLastCopy", "LastCopyKept"),
+        ("cop.spec.overrideRules.overriders.plaintext.path", "`/spec/replicas`"),
+        ("clusters.spec.taints.effect", "`NoExecute` also evicts those that run"),
+    ] {
+        let about = explained(&kubectl, field);
+        assert!(!about.contains("<empty>") && about.contains(taught), "{field}: {about}");
+    }
+}
+
+/// Client-side apply keeps the whole definition in an annotation, whose size is limited.
+#[test]
+fn the_printed_definitions_can_be_applied() {
+    let binary = env!("CARGO_BIN_EXE_longshore");
+    let Some(kubectl) = Kubectl::with_server(binary) else { return };
+    let printed = std::process::Command::new(binary).arg("crds").output().expect("it starts");
+    let definitions = String::from_utf8(printed.stdout).expect("text");
+    let applied = kubectl.ok_with("apply -f -", &definitions).stdout;
+    assert_eq!(applied.lines().count(), api::kinds::ALL.len(), "{applied}");
+}
