@@ -30,8 +30,6 @@ pub struct Schema {
     pub kind: Type,
     /// OpenAPI format such as `int32`, `byte`, `date-time`, `quantity`.
     pub format: Option<Box<str>>,
-    /// What users read in `kubectl explain`; empty for built-in kinds.
-    pub description: Option<Box<str>>,
     /// Fields of an object.
     pub properties: BTreeMap<Box<str>, SchemaRef>,
     /// Fields that must be there.

@@ -48,12 +48,3 @@ fn what_can_be_listed_says_the_kind_of_its_list() {
         assert_eq!(listed, kind.list_kind.is_some(), "{} {:?}", kind.kind, kind.list_kind);
     }
 }
-
-#[test]
-fn the_table_holds_no_sentences() {
-    for kind in kinds::all() {
-        let schema = kinds::definition(kind.schema.expect("every kind has a definition"));
-        assert!(schema.description.is_none(), "{}", kind.kind);
-        assert!(schema.properties.values().all(|field| field.description.is_none()), "{}", kind.kind);
-    }
-}

@@ -15,7 +15,6 @@ impl Schema {
         Self {
             kind: Type::from_openapi(source["type"].as_str()),
             format: text("format"),
-            description: text("description"),
             properties: properties(&source["properties"]),
             required: texts(&source["required"]),
             values: match &source["additionalProperties"] {
