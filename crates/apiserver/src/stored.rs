@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use store::Payload;
 
@@ -49,7 +50,7 @@ fn write_value(bytes: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
 
 /// Reads a stored object. What is stored was written by [`payload`], so a failure is damage.
 pub fn parse(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes).expect("the store checks its bytes and holds only JSON objects")
+    read(bytes)
 }
 
 /// The few facts of an object's metadata that housekeeping asks for, read without the rest.
@@ -95,6 +96,11 @@ pub struct OwnerReference {
 
 /// Reads the outline of a stored object.
 pub fn outline(bytes: &[u8]) -> Outline {
+    read(bytes)
+}
+
+/// Reads the fields of a stored object that `Part` has, and skips the others.
+pub fn read<Part: DeserializeOwned>(bytes: &[u8]) -> Part {
     serde_json::from_slice(bytes).expect("the store checks its bytes and holds only JSON objects")
 }
 

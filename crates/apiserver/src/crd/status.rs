@@ -1,5 +1,6 @@
 //! Which names a definition gets beside the others of its group, and when it counts as established.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
@@ -8,9 +9,14 @@ use super::{fields, list, text, texts};
 use crate::gotext::quoted;
 use crate::validate::is_known_format;
 
-/// Decides the accepted names and the `NamesAccepted` condition, given the other definitions; a name that
-/// is free or already its own is accepted. `now` is an RFC 3339 time. True if the status changed.
-pub fn accept_names<'a>(crd: &mut Value, others: impl Iterator<Item = &'a Value>, now: &str) -> bool {
+/// Decides the accepted names and the `NamesAccepted` condition, given the other definitions, which are asked for only
+/// if the names changed; a name that is free or already its own is accepted. `now` is an RFC 3339 time. True if the
+/// status changed.
+pub fn accept_names<Other: Borrow<Value>>(
+    crd: &mut Value,
+    others: impl Iterator<Item = Other>,
+    now: &str,
+) -> bool {
     if !crd.is_object() {
         return false;
     }
@@ -98,7 +104,10 @@ fn same_names(wanted: &Value, accepted: &Value) -> bool {
 }
 
 /// The resource names and the kinds that the group has given away, to this definition too.
-fn taken<'a>(crd: &Value, others: impl Iterator<Item = &'a Value>) -> (BTreeSet<String>, BTreeSet<String>) {
+fn taken(
+    crd: &Value,
+    others: impl Iterator<Item = impl Borrow<Value>>,
+) -> (BTreeSet<String>, BTreeSet<String>) {
     let mut resources = BTreeSet::new();
     let mut kinds = BTreeSet::new();
     let mut take = |names: &Value| {
@@ -106,10 +115,12 @@ fn taken<'a>(crd: &Value, others: impl Iterator<Item = &'a Value>) -> (BTreeSet<
         resources.extend(words.map(str::to_owned));
         kinds.extend(["kind", "listKind"].into_iter().map(|key| text(&names[key]).to_owned()));
     };
-    let same_group = |other: &&Value| {
+    let same_group = |other: &Value| {
         other["spec"]["group"] == crd["spec"]["group"] && other["metadata"]["name"] != crd["metadata"]["name"]
     };
-    others.filter(same_group).for_each(|other| take(&other["status"]["acceptedNames"]));
+    for other in others.filter(|other| same_group(other.borrow())) {
+        take(&other.borrow()["status"]["acceptedNames"]);
+    }
     take(&crd["status"]["acceptedNames"]);
     (resources, kinds)
 }

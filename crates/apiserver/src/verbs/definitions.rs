@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{Range, Revision, Store};
 use supervise::Recovered as _;
@@ -43,6 +44,36 @@ fn compile(definition: &Value, since: Revision) -> Option<Arc<Definition>> {
     Some(Arc::new(Definition { name, object, kind, converter, since }))
 }
 
+/// What a definition says about names.
+#[derive(Deserialize)]
+struct Named {
+    metadata: stored::OutlineMetadata,
+    spec: Grouped,
+    #[serde(default)]
+    status: Accepted,
+}
+
+#[derive(Deserialize)]
+struct Grouped {
+    group: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Accepted {
+    accepted_names: Value,
+}
+
+impl From<Named> for Value {
+    fn from(named: Named) -> Value {
+        json!({
+            "metadata": { "name": named.metadata.name },
+            "spec": { "group": named.spec.group },
+            "status": { "acceptedNames": named.status.accepted_names },
+        })
+    }
+}
+
 fn condition<'a>(definition: &'a Value, kind: &str) -> Option<&'a str> {
     let conditions = definition["status"]["conditions"].as_array()?;
     conditions.iter().find(|condition| condition["type"] == kind)?["status"].as_str()
@@ -72,9 +103,9 @@ pub(crate) fn prepare(engine: &Engine, call: &Call, object: &mut Value, old: Opt
     if call.part() == "status" {
         return;
     }
-    let others = engine.other_definitions(text(object, "/metadata/name"));
+    let name = text(object, "/metadata/name").to_owned();
     let now = engine.timestamp();
-    crd::accept_names(object, others.iter(), &now);
+    crd::accept_names(object, engine.other_definitions(&name), &now);
     crd::establish(object, &now);
 }
 
@@ -113,11 +144,15 @@ impl Engine {
         }
     }
 
-    fn other_definitions(&self, name: &str) -> Vec<Value> {
-        let page = self.store.range(TABLE, Range::default());
-        let entries = page.map(|page| page.entries).unwrap_or_default();
-        let others = entries.iter().filter(|entry| &*entry.key != name);
-        others.map(|entry| stored::parse(&entry.value)).collect()
+    /// The names of every other definition. They are read when the first is asked for, and without the schemas, which
+    /// are nearly all of a definition.
+    fn other_definitions(&self, name: &str) -> impl Iterator<Item = Value> {
+        let entries = || {
+            let page = self.store.range(TABLE, Range::default());
+            page.map(|page| page.entries).unwrap_or_default()
+        };
+        let others = std::iter::once_with(entries).flatten().filter(move |entry| &*entry.key != name);
+        others.map(|entry| stored::read::<Named>(&entry.value).into())
     }
 
     /// Makes the registry follow a definition that was written or removed.

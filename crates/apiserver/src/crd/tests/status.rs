@@ -17,7 +17,7 @@ fn named(plural: &str, names: Value) -> Value {
 
 fn accepted() -> Value {
     let mut crd = named("foos", json!({ "plural": "foos", "kind": "Foo", "shortNames": ["fo"] }));
-    assert!(accept_names(&mut crd, [].into_iter(), NOW));
+    assert!(accept_names(&mut crd, std::iter::empty::<Value>(), NOW));
     crd
 }
 
@@ -52,7 +52,7 @@ fn free_names_are_accepted_and_established() {
     );
     assert_eq!(crd["status"]["acceptedNames"], crd["spec"]["names"]);
     assert!(!establish(&mut crd, NOW));
-    assert!(!accept_names(&mut crd, [].into_iter(), "later"));
+    assert!(!accept_names(&mut crd, std::iter::empty::<Value>(), "later"));
 }
 
 #[test]
