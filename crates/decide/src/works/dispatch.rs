@@ -220,7 +220,11 @@ mod tests {
         let mut of_another_namespace = work(false, false);
         let namespace = ("resourcebinding.karmada.io/namespace".to_owned(), "team-a".to_owned());
         of_another_namespace.metadata.annotations.extend([namespace]);
-        assert_eq!(withdraw(&of_another_namespace, Some(&ours), &ready), Withdraw::Nothing, "M3");
+        assert_eq!(
+            withdraw(&of_another_namespace, Some(&ours), &ready),
+            Withdraw::Nothing,
+            "M3: it is another object"
+        );
         assert_eq!(withdraw(&work(false, false), Some(&ours), &cluster("False", false)), Withdraw::Wait);
         assert_eq!(withdraw(&work(false, false), Some(&ours), &cluster("False", true)), Withdraw::Abandoned);
     }

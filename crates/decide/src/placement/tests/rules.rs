@@ -1,4 +1,4 @@
-//! Triggers, filters, affinity groups, spread constraints, and the rules C1 to C3 of decisions.md.
+//! Triggers, filters, affinity groups, spread constraints, and the rules C1 to C3 (docs/behaviour/placement.md).
 
 use api::annotations;
 use api::binding::GracefulEvictionTask;
