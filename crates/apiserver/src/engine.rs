@@ -18,6 +18,7 @@ use crate::limits::Turns;
 use crate::metrics::Metrics;
 use crate::openapi_cache::OpenApiCache;
 use crate::policies::Policies;
+use crate::quotas::Quotas;
 use crate::registry::{Definition, Registry, Resource};
 use crate::security::Security;
 use crate::supervision::Supervision;
@@ -63,6 +64,8 @@ pub(crate) struct Engine {
     pub webhooks: Webhooks,
     /// What has to hold for writes.
     pub policies: Policies,
+    /// How many objects namespaces may have.
+    pub quotas: Quotas,
     /// Who is being served and who waits.
     pub turns: Turns,
     /// Where the server listens, once it does.
@@ -80,6 +83,7 @@ impl Engine {
         let rbac = Rbac::load(&config.store);
         let webhooks = Webhooks::load(&config.store);
         let policies = Policies::load(&config.store);
+        let quotas = Quotas::load(&config.store);
         Arc::new(Self {
             store: config.store,
             now: config.now,
@@ -95,6 +99,7 @@ impl Engine {
             metrics: Metrics::default(),
             webhooks,
             policies,
+            quotas,
             turns: Turns::new(security.limits),
             security,
             rbac,

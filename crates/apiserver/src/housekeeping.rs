@@ -1,6 +1,6 @@
 //! What happens to objects without a request: dependents of deleted owners go, terminating namespaces
-//! and definitions empty themselves, namespaces get their default objects. Requests leave notes; one
-//! task works them off. All notes can be derived from the store, so a restart forgets nothing.
+//! and definitions empty themselves, namespaces get their default objects, quotas their status. Requests leave notes;
+//! one task works them off. All notes can be derived from the store, so a restart forgets nothing.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use crate::access::{AGGREGATED, Rbac};
 use crate::engine::{Engine, text};
 use crate::policies::{self, Policies};
+use crate::quotas;
 use crate::registry::Resource;
 use crate::stored::{self, Outline};
 use crate::verbs::definitions;
@@ -26,6 +27,8 @@ mod garbage;
 mod internal;
 mod kubernetes_service;
 mod namespaces;
+
+pub(crate) use internal::is_housekeeping;
 
 /// How many chores are under way at once; their writes share syncs.
 const CONCURRENT_MAX: usize = 64;
@@ -54,6 +57,8 @@ pub(crate) enum Chore {
     Roles,
     /// A policy: its status tells whether its expressions can make sense.
     Policy(String),
+    /// The quotas of a namespace: their status tells how much is used.
+    Quotas(String),
 }
 
 /// How a chore went.
@@ -211,6 +216,7 @@ impl Engine {
         if new.is_none() && self.housekeeping.with(|state| state.terminating.contains(namespace)) {
             self.housekeeping.enqueue(Chore::Namespace(namespace.to_owned()));
         }
+        self.notice_quotas(resource, old, new);
         self.notice_ownership(resource, old, new);
     }
 
@@ -232,6 +238,10 @@ impl Engine {
             "/namespaces" => self.housekeeping.enqueue(Chore::Namespace(entry.key.to_string())),
             AGGREGATED => self.housekeeping.enqueue(Chore::Roles),
             policies::POLICIES => self.housekeeping.enqueue(Chore::Policy(entry.key.to_string())),
+            quotas::TABLE => {
+                let namespace = quotas::namespace_of(&entry.key).unwrap_or_default();
+                self.housekeeping.enqueue(Chore::Quotas(namespace.to_owned()));
+            }
             definitions::TABLE => {
                 let ending = stored::outline(&entry.value).metadata.deletion_timestamp.is_some();
                 self.housekeeping.note_ending(&entry.key, ending);
@@ -312,6 +322,7 @@ impl Engine {
             Chore::Ownership(place) => self.tend_ownership(place).await,
             Chore::Roles => self.aggregate_roles().await.map(drop),
             Chore::Policy(name) => self.tend_policy(name).await,
+            Chore::Quotas(namespace) => self.tend_quotas(namespace).await,
         };
         match result {
             Ok(()) => true,

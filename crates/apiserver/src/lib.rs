@@ -36,6 +36,7 @@ mod patch;
 mod policies;
 mod protobuf;
 pub mod quantity;
+mod quotas;
 #[cfg(test)]
 mod recorded;
 mod registry;

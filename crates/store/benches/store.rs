@@ -27,7 +27,13 @@ fn put(number: usize) -> Write {
     // Not constant, in case the disk compresses.
     let value: Vec<u8> = (0..VALUE_BYTES).map(|index| (number.wrapping_mul(index + 7) >> 3) as u8).collect();
     let payload = Payload { bytes: value.into(), revision_at: Some(100) };
-    Write { table: "objects".into(), key: key(number), expect: Expect::Any, change: Change::Put(payload) }
+    Write {
+        table: "objects".into(),
+        key: key(number),
+        expect: Expect::Any,
+        limits: Vec::new(),
+        change: Change::Put(payload),
+    }
 }
 
 fn resident_bytes() -> usize {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::backend::Backend;
 use crate::index::{Index, Record};
-use crate::{Change, Entry, Event, EventKind, Expect, Revision, Write, WriteError};
+use crate::{Change, Entry, Event, EventKind, Expect, Revision, Tally, Write, WriteError};
 
 /// Table names and keys have two bytes for their length on disk; this leaves room for both.
 const NAME_BYTES_MAX: usize = 4096;
@@ -24,7 +24,8 @@ impl<B: Backend> Committer<B> {
     /// Decides each write against the index and the writes before it, makes those that pass durable
     /// together, and only then shows them. The answers are in the order of the writes.
     pub(crate) fn commit(&mut self, writes: &[Write]) -> Vec<Result<Revision, WriteError>> {
-        let mut group = Group::new(&self.index, self.value_bytes_max);
+        let is_limited = writes.iter().any(|write| !write.limits.is_empty());
+        let mut group = Group::new(&self.index, self.value_bytes_max, is_limited);
         let mut answers: Vec<_> = writes.iter().map(|write| group.decide(write)).collect();
         let records = group.records;
         if records.is_empty() {
@@ -66,13 +67,16 @@ struct Group<'a> {
     next: Revision,
     records: Vec<Record>,
     /// What the group has done to a key so far, by table and key.
-    last: HashMap<(Arc<str>, Arc<str>), Arc<Event>>,
+    last: HashMap<(Arc<str>, Arc<str>), Record>,
+    /// What there is when the group is written so far, by table and first part of keys; none where no write of the group
+    /// has a limit.
+    tallies: Option<HashMap<(Arc<str>, Box<str>), Tally>>,
 }
 
 impl<'a> Group<'a> {
-    fn new(index: &'a Index, value_bytes_max: usize) -> Group<'a> {
-        let next = index.revision() + 1;
-        Group { index, value_bytes_max, next, records: Vec::new(), last: HashMap::new() }
+    fn new(index: &'a Index, value_bytes_max: usize, is_limited: bool) -> Group<'a> {
+        let (next, tallies) = (index.revision() + 1, is_limited.then(HashMap::new));
+        Group { index, value_bytes_max, next, records: Vec::new(), last: HashMap::new(), tallies }
     }
 
     fn decide(&mut self, write: &Write) -> Result<Revision, WriteError> {
@@ -81,16 +85,43 @@ impl<'a> Group<'a> {
         let event = self.event(write, current.as_ref())?;
         let revision = event.revision;
         let table = self.index.table_name(&write.table);
-        self.last.insert((table.clone(), event.key.clone()), event.clone());
-        self.records.push(Record { table, event });
+        let measured = self.index.measure_event(&table, &event);
+        let record = Record { table, event, measured };
+        self.count(write, &record, current.is_some())?;
+        self.last.insert((record.table.clone(), record.event.key.clone()), record.clone());
+        self.records.push(record);
         self.next = revision + 1;
         Ok(revision)
+    }
+
+    /// Counts what a write adds and takes away; refuses one that goes beyond its limits.
+    fn count(&mut self, write: &Write, record: &Record, was_there: bool) -> Result<(), WriteError> {
+        let (Some(tallies), Some((part, _))) = (&mut self.tallies, write.key.split_once('/')) else {
+            return Ok(());
+        };
+        let earlier = self.last.get(&(write.table.clone(), write.key.clone()));
+        let measured = || match earlier {
+            Some(earlier) => earlier.measured,
+            None => self.index.measured(&write.table, &write.key),
+        };
+        let before = Tally::of_entry(was_there.then(measured));
+        let after = Tally::of_entry((record.event.kind == EventKind::Put).then_some(record.measured));
+        let tally = tallies
+            .entry((record.table.clone(), part.into()))
+            .or_insert_with(|| self.index.tally(&record.table, part));
+        let next = tally.replaced(before, after);
+        if let Some(limit) = write.limits.iter().find(|limit| limit.is_exceeded(before, after, next)) {
+            let (counter, max) = (limit.counter, limit.max);
+            return Err(WriteError::LimitReached { counter, next: next.get(counter), max });
+        }
+        *tally = next;
+        Ok(())
     }
 
     /// What is under the key when it is this write's turn.
     fn current(&self, write: &Write) -> Option<Entry> {
         match self.last.get(&(write.table.clone(), write.key.clone())) {
-            Some(event) => (event.kind == EventKind::Put).then(|| event.entry()),
+            Some(Record { event, .. }) => (event.kind == EventKind::Put).then(|| event.entry()),
             None => self.index.newest(&write.table, &write.key).map(|version| version.entry()),
         }
     }
@@ -171,7 +202,7 @@ mod tests {
 
     fn put(value: &'static str, expect: Expect) -> Write {
         let change = Change::Put(Payload::plain(value));
-        Write { table: "t".into(), key: "a".into(), expect, change }
+        Write { table: "t".into(), key: "a".into(), expect, limits: Vec::new(), change }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::Revision;
+use crate::{Counter, Revision};
 
 /// The disk did not do what was asked; cheap to clone because one failure answers a group of writes.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -40,6 +40,16 @@ pub enum WriteError {
         bytes: usize,
         /// How large it may be.
         limit: usize,
+    },
+    /// There would be more under the first part of the key than the write allows.
+    #[error("there would be {next} where at most {max} are allowed")]
+    LimitReached {
+        /// Which number is at its limit.
+        counter: Counter,
+        /// What it would become.
+        next: u64,
+        /// What it may be.
+        max: u64,
     },
     /// The disk is full or failing. Nothing is visible to readers; after a failed sync it is unknown
     /// whether the write is found when the store is opened again.

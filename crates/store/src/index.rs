@@ -3,13 +3,14 @@
 
 mod sorted;
 mod table;
+mod tallies;
 #[cfg(test)]
 mod tests;
 mod told;
 mod usage;
 mod version;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
@@ -18,7 +19,9 @@ use self::table::{Garbage, Table};
 pub(crate) use self::told::Told;
 use self::usage::UsageIndex;
 pub(crate) use self::version::Version;
-use crate::{Entry, Event, EventKind, Page, Range, ReadError, Revision, Stats, Usage};
+use crate::{
+    Entry, Event, EventKind, Measure, Measured, Page, Range, ReadError, Revision, Stats, Tally, Usage,
+};
 
 /// Entries read for each time the lock is taken: a few hundred microseconds.
 const SLICE: usize = 4096;
@@ -40,6 +43,8 @@ struct State {
     closed: bool,
     tables: BTreeMap<Arc<str>, Table>,
     usage: UsageIndex,
+    /// What is derived from the values of some tables.
+    measures: HashMap<Box<str>, Measure>,
 }
 
 /// A write that took effect, with the table it belongs to.
@@ -47,6 +52,8 @@ struct State {
 pub(crate) struct Record {
     pub(crate) table: Arc<str>,
     pub(crate) event: Arc<Event>,
+    /// What was derived from the value; zero where nothing is.
+    pub(crate) measured: Measured,
 }
 
 /// What is there in a range, as the tables keep it.
@@ -173,7 +180,7 @@ impl Index {
     /// Takes over an entry of a snapshot.
     pub(crate) fn restore(&self, record: Record) {
         let mut state = self.write();
-        state.table(&record.table).restore(&record.event);
+        state.table(&record.table).restore(&record.event, record.measured);
         state.usage.count(&record.event.key, Some(record.event.size()), None);
     }
 
@@ -284,6 +291,33 @@ impl Index {
         self.read().tables.keys().cloned().collect()
     }
 
+    /// Derives numbers from the values of a table from now on, and from those that are there.
+    pub(crate) fn measure(&self, table: &str, measure: Measure) {
+        let mut state = self.write();
+        state.measures.insert(table.into(), measure);
+        if let Some(table) = state.tables.get_mut(table) {
+            table.measure(measure);
+        }
+    }
+
+    /// What is derived from the value that an event brings.
+    pub(crate) fn measure_event(&self, table: &str, event: &Event) -> Measured {
+        let measure = self.read().measures.get(table).copied();
+        // The lock is free: reading a value takes its time.
+        measure
+            .filter(|_| event.kind == EventKind::Put)
+            .map_or_else(Measured::default, |measure| measure(&event.value))
+    }
+
+    /// What was derived from the value of a key.
+    pub(crate) fn measured(&self, table: &str, key: &str) -> Measured {
+        self.read().tables.get(table).map_or_else(Measured::default, |table| table.tallies().measured(key))
+    }
+
+    pub(crate) fn tally(&self, table: &str, part: &str) -> Tally {
+        self.read().tables.get(table).map_or_else(Tally::default, |table| table.tallies().of(part))
+    }
+
     pub(crate) fn usage(&self, part: &str) -> Usage {
         self.read().usage.of(part)
     }
@@ -327,7 +361,7 @@ impl State {
 
     fn apply(&mut self, record: &Record) {
         self.revision = record.event.revision;
-        let replaced = self.table(&record.table).apply(record.event.clone());
+        let replaced = self.table(&record.table).apply(record.event.clone(), record.measured);
         let added = (record.event.kind == EventKind::Put).then(|| record.event.size());
         self.usage.count(&record.event.key, added, replaced);
     }

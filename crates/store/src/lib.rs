@@ -14,6 +14,7 @@ mod read;
 mod scan;
 mod seal;
 mod store;
+mod tally;
 mod watch;
 mod write;
 mod writer;
@@ -23,6 +24,7 @@ pub use read::{Batch, Entry, Event, EventKind, Page, Range, Stats, Usage};
 pub use scan::Scan;
 pub use seal::Seal;
 pub use store::{Options, Store};
+pub use tally::{Counter, Limit, MEASURES, Measure, Measured, Tally};
 pub use watch::Watch;
 pub use write::{Change, Expect, Payload, Write};
 

@@ -9,8 +9,8 @@ use crate::disk::{self, Counters, RealFiles};
 use crate::index::Index;
 use crate::writer::Writer;
 use crate::{
-    Entry, OpenError, Page, Range, ReadError, Revision, Scan, Seal, Stats, StorageError, Usage, Watch, Write,
-    WriteError,
+    Entry, Measure, OpenError, Page, Range, ReadError, Revision, Scan, Seal, Stats, StorageError, Tally,
+    Usage, Watch, Write, WriteError,
 };
 
 /// What can be set about a store on disk.
@@ -162,6 +162,17 @@ impl Store {
     /// The oldest revision that can be read and after which a watch can start.
     pub fn compacted(&self) -> Revision {
         self.inner.index.compacted()
+    }
+
+    /// Derives numbers from the values of a table, those that are there and all that come, which tallies sum up. Reads the
+    /// whole table once.
+    pub fn measure(&self, table: &str, measure: Measure) {
+        self.inner.index.measure(table, measure);
+    }
+
+    /// What there is in one table under keys whose first part, up to a slash, is this one.
+    pub fn tally(&self, table: &str, part: &str) -> Tally {
+        self.inner.index.tally(table, part)
     }
 
     /// How much there is in all tables under keys whose first part, up to a slash, is this one.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::Revision;
+use crate::{Limit, Revision};
 
 /// One change of one key, made only if its expectation holds.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub struct Write {
     pub key: Arc<str>,
     /// What must be there for the change to be made.
     pub expect: Expect,
+    /// How much there may be in the table under the first part of the key, if the change adds to it.
+    pub limits: Vec<Limit>,
     /// The change itself.
     pub change: Change,
 }

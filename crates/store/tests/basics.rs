@@ -8,12 +8,12 @@ use store::{
 
 fn put(key: &str, value: &str, expect: Expect) -> Write {
     let payload = Payload { bytes: value.to_owned().into(), revision_at: Some(0) };
-    Write { table: "t".into(), key: key.into(), expect, change: Change::Put(payload) }
+    Write { table: "t".into(), key: key.into(), expect, limits: Vec::new(), change: Change::Put(payload) }
 }
 
 fn delete(key: &str, expect: Expect) -> Write {
     let change = Change::Delete(Payload { bytes: "-gone".into(), revision_at: Some(0) });
-    Write { table: "t".into(), key: key.into(), expect, change }
+    Write { table: "t".into(), key: key.into(), expect, limits: Vec::new(), change }
 }
 
 fn both() -> (tempfile::TempDir, [Store; 2]) {

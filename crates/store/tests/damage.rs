@@ -42,7 +42,7 @@ fn write(key: &str, value: &str, kind: EventKind) -> Write {
         EventKind::Put => Change::Put(payload),
         EventKind::Delete => Change::Delete(payload),
     };
-    Write { table: "t".into(), key: key.into(), expect: Expect::Any, change }
+    Write { table: "t".into(), key: key.into(), expect: Expect::Any, limits: Vec::new(), change }
 }
 
 fn state(store: &Store, at: Revision) -> State {

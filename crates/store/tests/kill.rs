@@ -26,7 +26,13 @@ fn write(thread: u64, number: u64) -> Write {
     let payload = Payload { bytes: value(thread, number).into(), revision_at: Some(0) };
     let delete = number % 18 == 4;
     let change = if delete { Change::Delete(payload) } else { Change::Put(payload) };
-    Write { table: "t".into(), key: key(thread, number).into(), expect: Expect::Any, change }
+    Write {
+        table: "t".into(),
+        key: key(thread, number).into(),
+        expect: Expect::Any,
+        limits: Vec::new(),
+        change,
+    }
 }
 
 /// Runs in the child: writes until it is killed and tells of each acknowledged write.

@@ -174,7 +174,8 @@ impl World<'_> {
         };
         let payload = Payload { bytes: "x".repeat(length).into(), revision_at: Some(length / 2) };
         let change = if delete { Change::Delete(payload) } else { Change::Put(payload) };
-        let write = Write { table: TABLES[table].into(), key: key.into(), expect, change };
+        let limits = Vec::new();
+        let write = Write { table: TABLES[table].into(), key: key.into(), expect, limits, change };
         let outcome = self.store.write(write).await;
         let holds = match expect {
             Expect::Any => true,

@@ -13,7 +13,8 @@ fn seal(keys: &[[u8; 32]]) -> Seal {
 
 async fn put(store: &Store, table: &str, key: &str, value: &str) {
     let change = Change::Put(Payload::plain(value.as_bytes().to_vec()));
-    let write = Write { table: table.into(), key: key.into(), expect: Expect::Any, change };
+    let write =
+        Write { table: table.into(), key: key.into(), expect: Expect::Any, limits: Vec::new(), change };
     store.write(write).await.expect("the store takes it");
 }
 

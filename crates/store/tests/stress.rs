@@ -24,7 +24,10 @@ async fn increment(store: &Store, table: &str, key: &str) {
             }
         };
         let change = Change::Put(Payload::plain((value + 1).to_string()));
-        match store.write(Write { table: table.into(), key: key.into(), expect, change }).await {
+        match store
+            .write(Write { table: table.into(), key: key.into(), expect, limits: Vec::new(), change })
+            .await
+        {
             Ok(_) => return,
             Err(WriteError::Conflict { .. }) => tokio::task::yield_now().await,
             Err(error) => panic!("{error}"),

@@ -16,6 +16,11 @@ use crate::verbs::{Call, Draft};
 /// Who housekeeping is in managedFields and admission.
 const USER: &str = "system:housekeeping";
 
+/// Whether it is the housekeeping who asks.
+pub(crate) fn is_housekeeping(identity: &Identity) -> bool {
+    identity.is_internal && identity.user == USER
+}
+
 impl Engine {
     /// A call on one object (or, without a name, on a collection).
     pub fn internal_call(&self, resource: &Arc<Resource>, namespace: &str, name: &str) -> Call {

@@ -1,5 +1,7 @@
 //! POST: a new object.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
@@ -14,6 +16,8 @@ use crate::verbs::{Answer, Call, Sent};
 
 /// How often a generated name is tried anew when it is taken.
 const GENERATED_NAMES_MAX: usize = 8;
+/// How often a create that others overtake is held against the quotas of its namespace.
+const QUOTA_CHECKS_MAX: usize = 16;
 
 impl Engine {
     /// Creates the object in the body.
@@ -52,27 +56,32 @@ impl Engine {
 
     async fn insert(&self, call: &Call, options: &WriteOptions, object: &Value) -> Result<Bytes, ApiError> {
         let name = text(object, "/metadata/name");
-        let key = call.resource.key(call.namespace.as_deref(), name);
+        let key: Arc<str> = call.resource.key(call.namespace.as_deref(), name).into();
         let exists = || ApiError::already_exists(call.resource.subject(name));
         let payload = stored::payload(object);
         self.check_storage(call, name, None, payload.bytes.len() + key.len())?;
-        if options.dry_run {
-            return match self.store.get(&call.resource.table, &key) {
-                Some(_) => Err(exists()),
-                None => Ok(Bytes::from(object.to_string())),
-            };
-        }
-        let change = Change::Put(payload.clone());
-        let write =
-            Write { table: call.resource.table.clone(), key: key.into(), expect: Expect::Absent, change };
-        match self.store.write(write).await {
-            Ok(revision) => {
-                self.noticed(&call.resource, None, Some(object));
-                Ok(payload.at(revision))
+        for _ in 0..QUOTA_CHECKS_MAX {
+            let limits = self.check_quotas(call, name, None, &payload.bytes)?;
+            if options.dry_run {
+                return match self.store.get(&call.resource.table, &key) {
+                    Some(_) => Err(exists()),
+                    None => Ok(Bytes::from(object.to_string())),
+                };
             }
-            Err(WriteError::Conflict { .. }) => Err(exists()),
-            Err(error) => Err(store_error(error)),
+            let (table, change) = (call.resource.table.clone(), Change::Put(payload.clone()));
+            let write = Write { table, key: key.clone(), expect: Expect::Absent, limits, change };
+            match self.store.write(write).await {
+                Ok(revision) => {
+                    self.noticed(&call.resource, None, Some(object));
+                    return Ok(payload.at(revision));
+                }
+                Err(WriteError::Conflict { .. }) => return Err(exists()),
+                // Others have used up the quota since it was read, or their writes failed and it is free again.
+                Err(WriteError::LimitReached { .. }) => {}
+                Err(error) => return Err(store_error(error)),
+            }
         }
+        Err(ApiError::conflict(call.resource.subject(name), "its quota is used up and freed again too often"))
     }
 
     /// Things can be made only in a namespace that is there and not on its way out.

@@ -76,7 +76,8 @@ impl Engine {
             let change =
                 if gone { Change::Delete(stored::payload(old)) } else { Change::Put(payload.clone()) };
             let expect = Expect::Revision(entry.revision);
-            let write = Write { table: call.resource.table.clone(), key: entry.key.clone(), expect, change };
+            let (table, key) = (call.resource.table.clone(), entry.key.clone());
+            let write = Write { table, key, expect, limits: Vec::new(), change };
             let revision = self.store.write(write).await?;
             bytes = payload.at(revision);
             self.noticed(&call.resource, Some(old), (!gone).then_some(next));

@@ -13,6 +13,7 @@ use crate::error::{ApiError, FieldError};
 use crate::metadata;
 use crate::names::NameRule;
 use crate::options::WriteOptions;
+use crate::quotas;
 use crate::schema;
 use crate::verbs::draft::{self, Draft, Ownership};
 use crate::verbs::update::MODIFIED;
@@ -364,6 +365,9 @@ fn canonicalize(call: &Call, object: &mut Value) {
 fn remarks(call: &Call, object: &Value, old: Option<&Value>) -> Vec<String> {
     if &*call.resource.table == definitions::TABLE {
         return crate::crd::unknown_format_warnings(object, old);
+    }
+    if &*call.resource.table == quotas::TABLE && call.part().is_empty() {
+        return quotas::warnings(object, old);
     }
     match call.resource.custom {
         Some(_) => {

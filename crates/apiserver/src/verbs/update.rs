@@ -73,11 +73,13 @@ impl Engine {
     ) -> Result<Bytes, ApiError> {
         let payload = stored::payload(object);
         let is_ending = object["metadata"]["deletionTimestamp"].is_string();
+        let mut limits = Vec::new();
         if !is_ending {
             // Stored values have their revision in them, payloads do not.
             let revision_digits = entry.revision.max(1).ilog10() as usize + 1;
             let old_bytes = entry.value.len() - revision_digits;
             self.check_storage(call, call.name(), Some(old_bytes), payload.bytes.len())?;
+            limits = self.check_quotas(call, call.name(), Some(&entry.value), &payload.bytes)?;
         }
         if options.dry_run {
             return Ok(Bytes::from(object.to_string()));
@@ -85,13 +87,15 @@ impl Engine {
         let gone = ends_here(object);
         let change = if gone { Change::Delete(stored::payload(old)) } else { Change::Put(payload.clone()) };
         let expect = Expect::Revision(entry.revision);
-        let write = Write { table: call.resource.table.clone(), key: entry.key.clone(), expect, change };
+        let table = call.resource.table.clone();
+        let write = Write { table, key: entry.key.clone(), expect, limits, change };
         match self.store.write(write).await {
             Ok(revision) => {
                 self.noticed(&call.resource, Some(old), (!gone).then_some(object));
                 Ok(payload.at(revision))
             }
-            Err(WriteError::Conflict { .. }) => {
+            // A quota that others have used up since is looked at again, as a state that moved is.
+            Err(WriteError::Conflict { .. } | WriteError::LimitReached { .. }) => {
                 Err(ApiError::conflict(call.resource.subject(call.name()), MODIFIED))
             }
             Err(error) => Err(store_error(error)),

@@ -24,6 +24,7 @@ mod panics;
 mod patches;
 mod paths;
 mod policies;
+mod quotas;
 mod rules;
 mod storage;
 mod table;

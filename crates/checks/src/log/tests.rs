@@ -5,7 +5,7 @@ use store::{Expect, Options, Payload, Store, Write};
 use super::*;
 
 fn write(key: &str, change: store::Change) -> Write {
-    Write { table: "/maps".into(), key: key.into(), expect: Expect::Any, change }
+    Write { table: "/maps".into(), key: key.into(), expect: Expect::Any, limits: Vec::new(), change }
 }
 
 #[tokio::test]

@@ -211,7 +211,9 @@ fn publish(index: &Index, seal: &Seal, header: &FrameHeader, payload: &[u8]) -> 
         let value = seal.open(write.table, write.key, write.value).map_err(Wrong::Sealed)?;
         let value = bytes::Bytes::copy_from_slice(&value);
         let event = commit::event(&Arc::from(write.key), current.as_ref(), revision, write.kind, value);
-        index.publish(&[Record { table: index.table_name(&Arc::from(write.table)), event }]);
+        let table = index.table_name(&Arc::from(write.table));
+        // What is derived from values is handed in when everything is there.
+        index.publish(&[Record { table, event, measured: Default::default() }]);
     }
     input.is_empty().then_some(()).ok_or_else(malformed)
 }

@@ -162,7 +162,9 @@ fn restore(payload: &[u8], count: u32, index: &Index, seal: &Seal) -> Result<(),
         if let Cow::Owned(value) = seal.open(table, &event.key, &event.value).map_err(Wrong::Sealed)? {
             event.value = value.into();
         }
-        index.restore(Record { table: index.table_name(&Arc::from(table)), event: Arc::new(event) });
+        let table = index.table_name(&Arc::from(table));
+        // What is derived from values is handed in when everything is there.
+        index.restore(Record { table, event: Arc::new(event), measured: Default::default() });
     }
     input.is_empty().then_some(()).ok_or_else(malformed)
 }

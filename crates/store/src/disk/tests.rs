@@ -31,7 +31,7 @@ fn write(key: &str, value: &[u8], kind: EventKind) -> Write {
         EventKind::Put => Change::Put(payload),
         EventKind::Delete => Change::Delete(payload),
     };
-    Write { table: "t".into(), key: key.into(), expect: Expect::Any, change }
+    Write { table: "t".into(), key: key.into(), expect: Expect::Any, limits: Vec::new(), change }
 }
 
 fn told(event: &Event) -> Told {

@@ -9,9 +9,10 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::sorted::Sorted;
+use super::tallies::Tallies;
 use super::told::{PackedPut, Told};
 use super::version::{Packer, Version};
-use crate::{Event, EventKind, Range, Revision};
+use crate::{Event, EventKind, Measure, Measured, Range, Revision};
 
 /// The versions and the events of one table.
 pub(super) struct Table {
@@ -28,6 +29,7 @@ pub(super) struct Table {
     packed: u64,
     live_bytes: u64,
     history_bytes: u64,
+    tallies: Tallies,
     packer: Packer,
     /// Wakes the table's watchers, once for each group of writes.
     wake: watch::Sender<()>,
@@ -61,6 +63,7 @@ impl Table {
             packed: 0,
             live_bytes: 0,
             history_bytes: 0,
+            tallies: Tallies::default(),
             packer: Packer::default(),
             wake: watch::Sender::new(()),
         }
@@ -79,13 +82,14 @@ impl Table {
     }
 
     /// Adds an entry of a snapshot: it is there, but no event tells of it.
-    pub(super) fn restore(&mut self, entry: &Event) {
+    pub(super) fn restore(&mut self, entry: &Event, measured: Measured) {
         self.live_bytes += entry.size();
+        self.tallies.count(&entry.key, Some(measured), false);
         self.live.insert(self.packer.settle(entry));
     }
 
     /// Adds the next event of this table; answers with the size of the entry that it replaces or takes away.
-    pub(super) fn apply(&mut self, event: Arc<Event>) -> Option<u64> {
+    pub(super) fn apply(&mut self, event: Arc<Event>, measured: Measured) -> Option<u64> {
         let replaced = match event.kind {
             EventKind::Put => {
                 self.live_bytes += event.size();
@@ -94,6 +98,8 @@ impl Table {
             EventKind::Delete => self.live.remove(&event.key),
         };
         let replaced_bytes = replaced.as_ref().map(Version::size);
+        let now = (event.kind == EventKind::Put).then_some(measured);
+        self.tallies.count(&event.key, now, replaced.is_some());
         if let Some(replaced) = replaced {
             self.live_bytes -= replaced.size();
             let versions = self.past.entry(event.key.clone()).or_default();
@@ -105,6 +111,18 @@ impl Table {
         self.history_bytes += event.size();
         self.history.push_back(Told::Whole(event));
         replaced_bytes
+    }
+
+    /// Counts all keys anew, with what is derived from their values.
+    pub(super) fn measure(&mut self, measure: Measure) {
+        let start = self.live.place(|_| false);
+        for version in self.live.iter_from(start) {
+            self.tallies.count(version.key(), Some(measure(&version.entry().value)), true);
+        }
+    }
+
+    pub(super) fn tallies(&self) -> &Tallies {
+        &self.tallies
     }
 
     /// What wakes the table's watchers, if it has any.

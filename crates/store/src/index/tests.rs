@@ -11,7 +11,7 @@ fn publish(index: &Index, table: &str, key: &str, kind: EventKind) {
     let current = index.newest(table, key).map(|version| version.entry());
     let value = Bytes::from_static(b"value");
     let event = commit::event(&Arc::from(key), current.as_ref(), index.revision() + 1, kind, value);
-    index.publish(&[Record { table: table.into(), event }]);
+    index.publish(&[Record { table: table.into(), event, measured: Default::default() }]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn packed_history_tells_the_same_and_holds_no_value_as_it_came() {
         let current = index.newest("t", key).map(|version| version.entry());
         let event =
             commit::event(&Arc::from(key), current.as_ref(), index.revision() + 1, kind, value(number));
-        index.publish(&[Record { table: "t".into(), event }]);
+        index.publish(&[Record { table: "t".into(), event, measured: Default::default() }]);
     }
     let all = |index: &Index| -> Vec<Arc<Event>> {
         let (mut cursor, _) = index.cursor("t", "", 0).unwrap();
