@@ -6,6 +6,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, SanType,
@@ -15,6 +17,8 @@ use rustls::pki_types::{CertificateDer, DnsName, PrivateKeyDer};
 
 use crate::Hint;
 use crate::places::private_file;
+
+mod subject;
 
 /// How long certificates are valid: ten years for the authority, one for what it signs.
 pub const AUTHORITY_DAYS: i64 = 3_650;
@@ -110,7 +114,26 @@ pub fn server_pair(authority: &Pair, names: &[String]) -> Result<Pair> {
 
 /// A certificate by which its owner is this user in these groups, for as long as it lasts.
 pub fn client_pair(authority: &Pair, user: &str, groups: &[&str], lifetime: Duration) -> Result<Pair> {
-    client_certificate(&issuer(authority)?, user, groups, lifetime)
+    let (first, more) = groups.split_at(groups.len().min(1));
+    let pair = client_certificate(&issuer(authority)?, user, first, lifetime)?;
+    if more.is_empty() {
+        return Ok(pair);
+    }
+    let made = CertificateDer::from_pem_slice(pair.certificate.as_bytes()).context("read the certificate")?;
+    let key = KeyPair::from_pem(&authority.key).context("read the authority's key")?;
+    let certificate = subject::with_organisations(&made, more, &key)?;
+    Ok(Pair { certificate: pem(&certificate), ..pair })
+}
+
+/// A certificate in PEM, in lines of 64 characters.
+fn pem(certificate: &[u8]) -> String {
+    let text = STANDARD.encode(certificate);
+    let lines: String = text
+        .as_bytes()
+        .chunks(64)
+        .map(|line| format!("{}\n", String::from_utf8_lossy(line)))
+        .collect();
+    format!("-----BEGIN CERTIFICATE-----\n{lines}-----END CERTIFICATE-----\n")
 }
 
 /// How a certificate says a name or an address.
@@ -174,6 +197,7 @@ pub fn days(count: i64) -> Duration {
     Duration::from_secs(count.unsigned_abs() * 86_400)
 }
 
+/// What all certificates have in common. Of several organisations only the last would be written.
 fn params(common_name: &str, organisations: &[&str], lifetime: Duration) -> Result<CertificateParams> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.distinguished_name = DistinguishedName::new();

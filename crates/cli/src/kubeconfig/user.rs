@@ -32,9 +32,9 @@ pub struct UserFlags {
     /// Make a kubeconfig for this user, with a client certificate
     #[arg(long, value_name = "NAME", conflicts_with = "serviceaccount")]
     user: Option<String>,
-    /// The group of the user
+    /// A group of the user; repeat it for more
     #[arg(long, value_name = "GROUP", requires = "user")]
-    group: Option<String>,
+    group: Vec<String>,
     /// Make a kubeconfig for a service account, with a token
     #[arg(long, value_name = "NAMESPACE/NAME")]
     serviceaccount: Option<String>,
@@ -76,7 +76,7 @@ impl UserFlags {
     }
 
     fn certificate(&self, user: &str, data_dir: &Path) -> Result<Made> {
-        check_names(user, self.group.as_slice(), self.force)?;
+        check_names(user, &self.group, self.force)?;
         let authority = certificates::load(data_dir)?.ok_or_else(|| {
             let hint = "an ephemeral control plane keeps no authority; use --serviceaccount there, and name the \
                         directory of another with --data-dir";

@@ -47,7 +47,15 @@ fn a_kubeconfig_for_another_user_is_one_command() {
         (&json!("alice"), &json!(["team-a", "system:authenticated"]))
     );
 
-    for (group, refused) in [("system:masters", true), ("system:masters --force", false)] {
+    let file = kubeconfig(&terminal, "carol", "kubeconfig --user carol --group team-a --group on-call");
+    assert_eq!(review(&file)["groups"], json!(["team-a", "on-call", "system:authenticated"]));
+
+    for (group, refused) in [
+        ("system:masters", true),
+        // One name that is refused is enough, wherever it stands.
+        ("team-a --group system:masters", true),
+        ("system:masters --force", false),
+    ] {
         let said = terminal.run(&format!("kubeconfig --user eve --group {group}"));
         assert_eq!(said.code, Some(i32::from(refused)), "{}", said.stderr);
         assert_eq!(said.stdout.is_empty(), refused, "nothing is printed that would let them in");
