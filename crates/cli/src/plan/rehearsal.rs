@@ -80,7 +80,7 @@ pub async fn rehearse(rest: &Rest, requests: &[(Request, Option<Value>)]) -> Res
 /// Who may only read is not refused a plan; and what needs a namespace or a kind from the same files comes after it.
 fn may_be_made_up(error: &Error, request: &Request, requests: &[(Request, Option<Value>)]) -> bool {
     match error {
-        Error::Refused { code: 403, .. } => true,
+        Error::Refused { code: 403, message, .. } => lacks_rights(message),
         Error::Refused { message, .. } => message.contains("does not support dry run"),
         Error::NotFound { .. } => {
             let news = requests.iter().map(|(other, _)| other).filter(|other| other.verb == Verb::Create);
@@ -88,6 +88,11 @@ fn may_be_made_up(error: &Error, request: &Request, requests: &[(Request, Option
         }
         _ => false,
     }
+}
+
+/// Whether a refusal is about the rights of who asks, and not about what the change says: such a change nobody could make.
+fn lacks_rights(message: &str) -> bool {
+    message.contains("User \"") && message.contains("\" cannot ")
 }
 
 /// True if one makes the namespace or the kind that the other needs.
@@ -192,7 +197,8 @@ mod tests {
         let check = |error: Error, all: &[(Request, Option<Value>)], expected: bool| {
             assert_eq!(may_be_made_up(&error, &policy, all), expected, "{error}");
         };
-        check(refused(403, "forbidden"), &alone, true);
+        check(refused(403, "xs \"x\" is forbidden: User \"u\" cannot patch resource \"xs\""), &alone, true);
+        check(refused(403, "xs \"x\" is forbidden: it names clusters that do not exist"), &alone, false);
         check(refused(400, "admission webhook x does not support dry run"), &alone, true);
         check(refused(422, "spec: wrong"), &alone, false);
         check(missing(), &alone, false);
