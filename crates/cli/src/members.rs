@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, anyhow};
 use api::Cluster;
 use api::kinds::CLUSTER;
 use controllers::clients::way;
-use controllers::rest::{Collection, Rest};
+use controllers::rest::{Collection, Error, Rest};
 use serde::Deserialize;
 
 use crate::Hint;
@@ -20,7 +20,12 @@ struct Clusters {
 pub async fn clusters(control: &Control) -> Result<Vec<Cluster>> {
     let clusters = Collection::of(&CLUSTER, "");
     let mut clusters: Clusters = control.rest.fetch(clusters.path()).await.map_err(|error| {
-        let hint = "is the context that of a control plane? see --context";
+        let hint = match &error {
+            Error::Refused { code: 403, .. } => {
+                "clusters are for administrators; `longshore status` shows their names and whether they are ready"
+            }
+            _ => "is the context that of a control plane? see --context",
+        };
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context("list the clusters")
     })?;
     clusters.items.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, anyhow};
 use api::records::Past;
-use api::{ObjectMeta, PropagationSpec};
+use api::ObjectMeta;
 use controllers::rest::{Collection, Error, Written};
 use plane::reports::{Follower, TemplateReport, followers};
 use serde::Serialize;
@@ -194,8 +194,7 @@ async fn undo(arguments: &Undo) -> Result<()> {
     let written = write(&control, &found, &object).await?;
     let (now, back) = (written.metadata.generation, past.generation);
     output::print(&format!("{} rolled back to generation {back}, as generation {now}\n", found.printed()))?;
-    let spec: PropagationSpec = serde_json::from_value(object["spec"].take()).unwrap_or_default();
-    if spec.is_lazy() || control.switches().await?.gates.static_policy {
+    if planned.plan.templates.values().any(|template| template.held.is_some()) {
         let command = format!("longshore reconcile --policy {}", arguments.policy);
         output::tell(&format!("Templates follow when they change; to let them follow now: {command}"));
     }

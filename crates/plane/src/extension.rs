@@ -163,6 +163,7 @@ fn status(rights: &Rights<'_>, whole: &World, seen: &World, gates: &[String]) ->
         for cluster in &mut report.clusters {
             cluster.version.clear();
             cluster.taints.clear();
+            cluster.hidden = true;
         }
     }
     report

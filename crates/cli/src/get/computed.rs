@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow};
 use apiserver::selector::LabelSelector;
-use plane::reports::{CopyReport, TemplateReport};
+use plane::reports::{CopyReport, Delivery, TemplateReport};
 use serde_json::{Value, json};
 
 use super::asked::Question;
@@ -76,12 +76,18 @@ fn table(copies: &[CopyReport], with_namespace: bool) -> String {
                 copy.template.name.clone(),
                 copy.cluster.clone(),
                 ready(&copy.status),
-                copy.delivery.to_string(),
+                state(&copy.delivery),
             ];
             place.into_iter().chain(cells).collect()
         })
         .collect();
     text::table(&header, &rows)
+}
+
+/// What became of a copy; while it is suspended it is not what the template says.
+fn state(delivery: &Delivery) -> String {
+    let suspended = if delivery.suspended { "suspended; " } else { "" };
+    format!("{suspended}{delivery}")
 }
 
 /// `1/2` where replicas are counted.

@@ -38,15 +38,18 @@ pub fn shown(report: &Report, all: bool, paint: Paint) -> String {
 
 fn clusters(report: &Report, most: usize) -> String {
     let all = &report.clusters;
+    // A user who may not read clusters gets no empty columns.
+    let columns = if all.iter().all(|one| one.hidden) { 2 } else { 4 };
     let row = |one: &ClusterReport| {
         let taints = if one.taints.is_empty() { "<none>".to_owned() } else { one.taints.join(", ") };
         let ready = match one.since {
             Some(since) => format!("{} since {since}", one.ready),
             None => one.ready.clone(),
         };
-        vec![one.name.clone(), ready, one.version.clone(), taints]
+        let cells = [one.name.clone(), ready, one.version.clone(), taints];
+        cells.into_iter().take(columns).collect()
     };
-    let header = ["CLUSTER", "READY", "VERSION", "TAINTS"];
+    let header = &["CLUSTER", "READY", "VERSION", "TAINTS"][..columns];
     let ready = all.iter().filter(|one| one.ready == "True").count();
     let tainted = all.iter().filter(|one| !one.taints.is_empty()).count();
     let summary = || match (all.len() - ready, tainted) {
@@ -58,8 +61,8 @@ fn clusters(report: &Report, most: usize) -> String {
     let is_striking = |one: &&ClusterReport| one.ready != "True" || !one.taints.is_empty();
     match all.len() {
         0 => "No cluster has joined.\n".to_owned(),
-        count if count <= most => table(&header, &all.iter().map(row).collect::<Vec<_>>()),
-        _ => excerpt(&header, &summary(), all.iter().filter(is_striking).map(row), most),
+        count if count <= most => table(header, &all.iter().map(row).collect::<Vec<_>>()),
+        _ => excerpt(header, &summary(), all.iter().filter(is_striking).map(row), most),
     }
 }
 

@@ -233,14 +233,26 @@ fn a_tenant_sees_their_own_and_nothing_of_others() {
     tenants.tells("get deploy -o json", 0, &["member1"]);
     tenants.tells("rollout status own", 0, &["Deployment team-a/web"]);
     tenants.tells("rollout history own", 0, &["GENERATION"]);
+    tenants.tells("status", 0, &["CLUSTER   READY\nmember1   True\n"]);
     tenants.tells("reconcile deploy/web", 0, &[]);
     // What a tenant may suspend they may resume.
     tenants.tells("suspend deploy/web", 0, &["deployment.apps/web suspended"]);
     tenants.tells("suspend deploy/web -C member1", 0, &[]);
+    let own = format!("get deploy --kubeconfig {}", tenants.alice.display());
+    tenants.terminal.until(&own, |said| said.stdout.contains("suspended; applied, healthy"));
     tenants.tells("resume deploy/web --yes", 0, &["deployment.apps/web resumed"]);
     tenants.tells("suspend --policy own -C member1", 0, &["suspended"]);
     tenants.tells("resume --policy own --yes", 0, &["resumed"]);
     tenants.tells("resume deploy/web --yes", 0, &["is not suspended"]);
+    // The way back of a policy takes no more rights than the way there.
+    tenants.terminal.patch(
+        "/apis/policy.karmada.io/v1alpha1/namespaces/team-a/propagationpolicies/own",
+        &json!({ "spec": { "placement": { "clusterAffinity": { "clusterNames": ["member2"] } } } }),
+    );
+    tenants.tells("rollout undo own --yes", 0, &["rolled back to generation"]);
+    let refused = tenants.alice("taint member1 broken:NoExecute --yes");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("\nhint: clusters are for administrators"), "{refused:?}");
     // Asked for by name, others' things are refused, there or not.
     let others = format!("why deploy/{OTHERS}-web -n team-b");
     let refused = [tenants.alice(&others), tenants.alice("why deploy/nothing -n team-b")];
@@ -317,12 +329,21 @@ fn kubectl_is_told_where_the_pods_are() {
             (code, String::from_utf8_lossy(&body).into_owned())
         })
     };
-    for query in ["labelSelector=app%3Dweb", "labelSelector=app%3Dweb&watch=true"] {
-        let (code, answer) = list("kubectl logs", query);
-        assert_eq!(code, 404, "{answer}");
-        let told = "deployment/web runs in member1; ask there, for example: kubectl logs deployment/web -n team-a \
-                    --context member1";
-        assert!(answer.contains(told), "{answer}");
+    for (command, more) in [
+        ("kubectl logs", "\""),
+        ("kubectl attach", "\""),
+        ("kubectl exec", " -- COMMAND\""),
+        ("kubectl port-forward", " PORT\""),
+    ] {
+        for query in ["labelSelector=app%3Dweb", "labelSelector=app%3Dweb&watch=true"] {
+            let (code, answer) = list(command, query);
+            assert_eq!(code, 404, "{answer}");
+            let told = format!(
+                "deployment/web runs in member1; ask the cluster itself, with a kubeconfig for it, for example: {command} \
+                 deployment/web -n team-a --context member1{more}"
+            );
+            assert!(answer.contains(&told), "{answer}");
+        }
     }
     // Other commands and clients get the list as it is.
     for command in ["kubectl get", ""] {

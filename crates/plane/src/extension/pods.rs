@@ -21,13 +21,26 @@ pub fn elsewhere(world: Option<&World>, query: &PodQuery<'_>) -> String {
     let example = found.iter().find_map(|(name, clusters)| Some((name, clusters.first()?)));
     let todo = match example {
         Some((name, cluster)) => {
-            format!("ask there, for example: {} {name} -n {namespace} --context {cluster}", query.command)
+            let (command, more) = (query.command, arguments(query.command));
+            format!(
+                "ask the cluster itself, with a kubeconfig for it, for example: {command} {name} -n {namespace} \
+                 --context {cluster}{more}"
+            )
         }
         None => format!("`longshore get KIND -n {namespace}` shows which clusters have a workload"),
     };
     match placed.as_slice() {
         [] => format!("no pods run on this control plane; {todo}"),
         placed => format!("no pods run on this control plane; {}; {todo}", placed.join("; ")),
+    }
+}
+
+/// What a command needs beside the workload.
+fn arguments(command: &str) -> &'static str {
+    match command {
+        "kubectl exec" => " -- COMMAND",
+        "kubectl port-forward" => " PORT",
+        _ => "",
     }
 }
 

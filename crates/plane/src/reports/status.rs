@@ -50,6 +50,9 @@ pub struct ClusterReport {
     pub version: String,
     /// Its taints as kubectl writes them.
     pub taints: Vec<String>,
+    /// The caller may not read clusters, so version and taints are left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
 }
 
 /// How a policy gets on.
@@ -105,6 +108,7 @@ fn cluster(cluster: &Cluster) -> ClusterReport {
         since: readiness::unknown(cluster).and_then(|unknown| unknown.since),
         version: cluster.status.kubernetes_version.clone(),
         taints: cluster.spec.taints.iter().map(taint).collect(),
+        hidden: false,
     }
 }
 
