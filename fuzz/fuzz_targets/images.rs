@@ -1,4 +1,4 @@
-//! Looks for bytes that break the law of this name in `crates/laws`.
+//! Looks for bytes that break the invariant of this name in `crates/invariants`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| laws::check("images", input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| invariants::check("images", input));

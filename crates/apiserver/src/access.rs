@@ -7,9 +7,9 @@ use http::Method;
 
 use crate::auth::Identity;
 use crate::engine::Engine;
-use crate::error::{ApiError, Subject};
-use crate::gotext::quoted;
 use crate::request::{Query, ResourcePath, Target};
+use apimachinery::error::{ApiError, Subject};
+use apimachinery::gotext::quoted;
 
 mod aggregate;
 mod bootstrap;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::auth::Identity;
-use crate::error::ApiError;
+use apimachinery::error::ApiError;
 
 /// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

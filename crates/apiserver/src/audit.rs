@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::access::{Action, On};
 use crate::auth::Identity;
-use crate::error::ApiError;
 use crate::request::Target;
+use apimachinery::error::ApiError;
 
 mod file;
 mod policy;

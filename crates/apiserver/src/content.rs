@@ -1,16 +1,14 @@
 //! The languages of bodies: what a client sends is read into JSON values, and what it accepts is found
 //! out from its `Accept` header. Must not know what an object means.
 
+use apimachinery::error::ApiError;
 use bytes::Bytes;
 use http::HeaderMap;
-use serde::de::IgnoredAny;
+use schema::decode;
+pub use schema::decode::is_yaml;
 use serde_json::Value;
-use serde_saphyr::DuplicateKeyPolicy;
 
 use crate::aside::aside;
-use crate::error::ApiError;
-use crate::gotext::quoted;
-use crate::schema;
 
 /// The largest request body, as in kube-apiserver.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
@@ -110,7 +108,7 @@ pub fn decode_object(media_type: &str, body: &Bytes) -> Result<Value, ApiError> 
         "" | "application/json" | "*/*" => decode_json(body),
         media_type if is_yaml(media_type) => decode_yaml(body),
         "application/vnd.kubernetes.protobuf" => {
-            crate::protobuf::decode(body).map_err(|error| ApiError::bad_request(error.to_string()))
+            schema::protobuf::decode(body).map_err(|error| ApiError::bad_request(error.to_string()))
         }
         _ => Err(ApiError::unsupported_media_type(String::from(
             "the body of the request was in an unknown format - accepted media types include: \
@@ -119,62 +117,19 @@ pub fn decode_object(media_type: &str, body: &Bytes) -> Result<Value, ApiError> 
     }
 }
 
-/// Reads JSON. Nesting is bounded by the parser (128 levels).
+/// Decodes JSON, on a blocking thread where the body is large.
 pub fn decode_json(body: &[u8]) -> Result<Value, ApiError> {
-    let read = || serde_json::from_slice(body);
-    let read = if body.len() > LARGE_BYTES { aside(read) } else { read() };
-    read.map_err(|error| {
-        ApiError::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-    })
+    if body.len() > LARGE_BYTES { aside(|| decode::json(body)) } else { decode::json(body) }
 }
 
-/// Whether a media type says that a body is YAML.
-pub fn is_yaml(media_type: &str) -> bool {
-    matches!(media_type, "application/yaml" | "application/x-yaml" | "text/yaml")
-}
-
-/// How much of a YAML document may come from aliases, in scalars and brackets.
-const ALIASED_MAX: usize = 50_000;
-
-/// Reads one YAML document; apply patches are sent this way.
+/// Decodes one YAML document on a blocking thread, unless it is JSON.
 pub fn decode_yaml(body: &[u8]) -> Result<Value, ApiError> {
-    // JSON is YAML, and kubectl sends JSON under the YAML media type: take the fast and exact path.
-    if body.first() == Some(&b'{')
-        && let Ok(value) = serde_json::from_slice(body)
-    {
-        return Ok(value);
-    }
-    let text = std::str::from_utf8(body).map_err(|error| ApiError::bad_request(format!("yaml: {error}")))?;
-    aside(|| serde_saphyr::from_str_with_options(text, yaml_options(DuplicateKeyPolicy::LastWins)))
-        .map_err(|error| ApiError::bad_request(format!("yaml: {error}")))
+    decode::json_sent_as_yaml(body).map_or_else(|| aside(|| decode::yaml(body)), Ok)
 }
 
-/// What `fieldValidation` has to say about a YAML document that says something twice: the first key that it says again.
+/// The first key that a YAML document sets twice, in the words of `fieldValidation`.
 pub fn repeated_key(body: &[u8]) -> Option<String> {
-    let is_json = body.first() == Some(&b'{') && serde_json::from_slice::<IgnoredAny>(body).is_ok();
-    if is_json && schema::duplicate_fields(body).is_empty() {
-        return None;
-    }
-    let text = std::str::from_utf8(body).ok()?;
-    let read = || serde_saphyr::from_str_with_options::<Value>(text, yaml_options(DuplicateKeyPolicy::Error));
-    match aside(read) {
-        Err(serde_saphyr::Error::DuplicateMappingKey { key, location }) => {
-            let key = quoted(&key.unwrap_or_default());
-            Some(format!("line {}: key {key} already set in map", location.line()))
-        }
-        _ => None,
-    }
-}
-
-/// Aliases may say a thing again, but not so often that a small text becomes the work of seconds. What is wrong is told
-/// without a quote, because it may be secret.
-fn yaml_options(duplicate_keys: DuplicateKeyPolicy) -> serde_saphyr::Options {
-    serde_saphyr::options! {
-        duplicate_keys: duplicate_keys,
-        with_snippet: false,
-        budget: serde_saphyr::budget! { max_recorded_anchor_events: ALIASED_MAX },
-        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIASED_MAX },
-    }
+    aside(|| decode::repeated_key(body))
 }
 
 #[cfg(test)]

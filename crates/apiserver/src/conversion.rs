@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use store::{Entry, Revision};
 
 use crate::engine::{Engine, text};
-use crate::error::ApiError;
-use crate::patch::unclassified;
 use crate::registry::Resource;
 use crate::stored;
 use crate::webhooks::{Address, post};
+use apimachinery::error::ApiError;
+use merge::patch::unclassified;
 
 mod review;
 

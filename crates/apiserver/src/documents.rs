@@ -8,8 +8,8 @@ use crate::body::Body;
 use crate::content::Language;
 use crate::discovery;
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::verbs::document_response;
+use apimachinery::error::ApiError;
 
 mod health;
 

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Rbac;
 use crate::admission::Admission;
-use crate::error::{ApiError, Subject};
 use crate::extension::{Extension, Served};
 use crate::housekeeping::Housekeeping;
 use crate::limits::Turns;
@@ -23,6 +22,7 @@ use crate::registry::{Definition, Registry, Resource};
 use crate::security::Security;
 use crate::supervision::Supervision;
 use crate::webhooks::Webhooks;
+use apimachinery::error::{ApiError, Subject};
 
 /// What a server is made of. Everything that is not a function of requests is handed in, so that a
 /// simulation can run on its own clock and its own identifiers.

@@ -14,8 +14,8 @@ use crate::aside::aside;
 use crate::auth::Identity;
 use crate::content;
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::verbs::{Answer, Call, Sent};
+use apimachinery::error::ApiError;
 
 /// How many requests are computed at once, of all users together.
 const IN_FLIGHT: usize = 4;

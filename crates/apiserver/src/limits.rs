@@ -9,7 +9,7 @@ use supervise::Recovered as _;
 use tokio::sync::oneshot;
 
 use crate::auth::Identity;
-use crate::error::ApiError;
+use apimachinery::error::ApiError;
 
 mod share;
 pub(crate) use share::Payer;

@@ -11,12 +11,12 @@ use supervise::Recovered as _;
 use crate::body::Body;
 use crate::content::Language;
 use crate::engine::Engine;
-use crate::error::ApiError;
-use crate::kinds;
-use crate::openapi::{self, Document, GroupVersion, Published};
 use crate::registry::Registry;
 use crate::request::Query;
 use crate::verbs::document_response;
+use apimachinery::error::ApiError;
+use schema::kinds;
+use schema::openapi::{self, Document, GroupVersion, Published};
 
 /// Clients ask for `…v2@v1.0+protobuf`, which is no media type that Go can parse in an answer.
 const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";

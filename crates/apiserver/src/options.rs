@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::error::{ApiError, FieldError, Subject};
-use crate::patch::unclassified;
 use crate::request::Query;
+use apimachinery::error::{ApiError, FieldError, Subject};
+use merge::patch::unclassified;
 
 /// What happens to fields that the schema does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,8 +194,8 @@ fn check_is_delete_options(body: &Value) -> Result<(), ApiError> {
     if kind != "DeleteOptions" {
         return Err(ApiError::bad_request(not_registered(kind, version)));
     }
-    let schema = crate::kinds::definition_named(DELETE_OPTIONS).expect("every kind's delete takes them");
-    let fault = crate::schema::decode_fault(body, schema, "DeleteOptions", "", |_| "");
+    let schema = schema::kinds::definition_named(DELETE_OPTIONS).expect("every kind's delete takes them");
+    let fault = schema::decode_fault(body, schema, "DeleteOptions", "", |_| "");
     fault.map_or(Ok(()), |fault| Err(ApiError::bad_request(fault)))
 }
 

@@ -11,10 +11,10 @@ use supervise::Recovered as _;
 use crate::admission::Operation;
 use crate::aside::aside;
 use crate::engine::Engine;
-use crate::error::ApiError;
-use crate::expressions::Rights;
+use crate::expression_authorizer::Rights;
 use crate::stored;
 use crate::webhooks::{Asking, request};
+use apimachinery::error::ApiError;
 
 mod binding;
 mod evaluate;

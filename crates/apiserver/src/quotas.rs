@@ -11,9 +11,9 @@ use store::{Counter, Limit, Range, Store, Tally};
 use supervise::Recovered as _;
 
 use crate::engine::{Engine, text};
-use crate::error::ApiError;
+use apimachinery::error::ApiError;
 use crate::housekeeping::{Chore, is_housekeeping};
-use crate::quantity::Quantity;
+use apimachinery::quantity::Quantity;
 use crate::registry::Resource;
 use crate::stored;
 use crate::verbs::{Call, definitions};

@@ -51,7 +51,7 @@ impl Registry {
             resource::custom(definition).for_each(|resource| registry.add(resource));
         }
         for group in registry.groups.values_mut() {
-            group.versions.sort_by(|a, b| crate::version_order::compare(&a.name, &b.name));
+            group.versions.sort_by(|a, b| apimachinery::version_order::compare(&a.name, &b.name));
         }
         registry
     }

@@ -21,7 +21,6 @@ use crate::body::Body;
 use crate::compaction::{HISTORY_BYTES_MAX, HISTORY_KEPT};
 use crate::content::{self, Accepted, BODY_BYTES_MAX};
 use crate::engine::{Config, Engine};
-use crate::error::ApiError;
 use crate::extension::Extension;
 use crate::housekeeping::Chore;
 use crate::limits::{Payer, Place};
@@ -29,6 +28,7 @@ use crate::request::{Query, Target};
 use crate::security::Security;
 use crate::serve::ConnectionHandle;
 use crate::verbs::{self, Call, Sent};
+use apimachinery::error::ApiError;
 
 /// What kube-apiserver says when it gives up.
 const TIMEOUT: &str =

@@ -5,8 +5,8 @@
 use std::fmt::Write as _;
 
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::verbs::Call;
+use apimachinery::error::ApiError;
 
 /// How much may be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]

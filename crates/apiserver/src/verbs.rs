@@ -9,12 +9,11 @@ use http::{Method, Response};
 use crate::audit::Notes;
 use crate::auth::Identity;
 use crate::body::Body;
-use crate::builtin;
 use crate::content::Accepted;
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::registry::Resource;
 use crate::request::{Query, ResourcePath};
+use apimachinery::error::ApiError;
 
 mod answer;
 mod continuation;

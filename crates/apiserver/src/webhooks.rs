@@ -11,11 +11,11 @@ use supervise::Recovered as _;
 
 use crate::admission::Operation;
 use crate::engine::Engine;
-use crate::error::ApiError;
-use crate::expressions::Rights;
-use crate::gotext::quoted;
+use crate::expression_authorizer::Rights;
 use crate::stored;
 use crate::verbs::Call;
+use apimachinery::error::ApiError;
+use apimachinery::gotext::quoted;
 
 mod address;
 mod client;
@@ -112,7 +112,7 @@ impl Engine {
         object: &mut Value,
     ) -> Result<bool, ApiError> {
         let Some(patch) = patch.filter(|_| asking.operation != Operation::Delete) else { return Ok(false) };
-        let patched = crate::patch::json_patch(object, &patch).map_err(|error| {
+        let patched = merge::patch::json_patch(object, &patch).map_err(|error| {
             ApiError::internal(format!("apply the patch of webhook {}: {error}", quoted(&hook.name)))
         })?;
         let is_changed = patched != *object;

@@ -1,6 +1,6 @@
 //! The committed table of kinds holds what the server needs of it, whoever generated it last.
 
-use apiserver::kinds;
+use schema::kinds;
 
 const SERVED: &[&str] = &[
     "v1",

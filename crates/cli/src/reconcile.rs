@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, anyhow};
 use api::records::RECONCILE;
-use apiserver::selector::LabelSelector;
+use apimachinery::selector::LabelSelector;
 use controllers::rest::Error;
 use decide::budget::{Effects, excess};
 use decide::orphans::orphans;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::error::ApiError;
 use apiserver::auth::Identity;
-use apiserver::error::ApiError;
 use apiserver::{ApiServer, Config, admission};
 use jiff::Timestamp;
 use serde_json::{Value, json};

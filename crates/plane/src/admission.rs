@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use apimachinery::error::{ApiError, FieldError, Subject};
 use apiserver::admission::{Admission, Attributes, Operation};
-use apiserver::error::{ApiError, FieldError, Subject};
 use decide::Gates;
 use decide::admission::{Rejection, Review, admission, defaults};
 use jiff::Timestamp;
@@ -108,7 +108,7 @@ fn field(object: &Value, path: &str) -> Value {
 
 fn is_cluster_scoped(api_version: &str, kind: &str) -> bool {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    apiserver::kinds::find(group, version, kind).is_some_and(|kind| !kind.namespaced)
+    schema::kinds::find(group, version, kind).is_some_and(|kind| !kind.namespaced)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use apiserver::error::{ApiError, Subject};
+use apimachinery::error::{ApiError, Subject};
 use apiserver::extension::{Computed, Extension, PodQuery, Request};
 use decide::plan::Plan;
 use decide::why::{steps, why};

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use api::kinds;
 use api::records::{APPROVED_PLAN, MAX_DELETED, MAX_MOVED};
+use apimachinery::error::{ApiError, Subject};
 use apiserver::admission::{Attributes, Operation};
-use apiserver::error::{ApiError, Subject};
 use controllers::view::View;
 use decide::budget::{self, Effects, Excess, approval, left_nowhere, shares};
 use decide::plan::{Plan, plan, unbound};

@@ -5,9 +5,9 @@ use store::Range;
 
 use super::Rule;
 use crate::engine::Engine;
-use crate::error::ApiError;
-use crate::selector::LabelSelector;
 use crate::stored;
+use apimachinery::error::ApiError;
+use apimachinery::selector::LabelSelector;
 
 /// The table of cluster roles.
 pub(crate) const AGGREGATED: &str = "rbac.authorization.k8s.io/clusterroles";

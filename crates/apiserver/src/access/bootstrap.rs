@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::Rule;
 use super::rules::missing;
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::stored;
+use apimachinery::error::ApiError;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";

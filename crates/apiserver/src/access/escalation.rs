@@ -7,9 +7,9 @@ use super::rules::missing;
 use super::{Action, Object, Rule};
 use crate::auth::Identity;
 use crate::engine::{Engine, text};
-use crate::error::{ApiError, Subject};
-use crate::gotext::quoted;
 use crate::verbs::Call;
+use apimachinery::error::{ApiError, Subject};
+use apimachinery::gotext::quoted;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const AGGREGATION: &str = "must have cluster-admin privileges to use the aggregationRule";

@@ -11,8 +11,8 @@ use supervise::Recovered as _;
 use super::{Action, Rule};
 use crate::auth::{Identity, account_user};
 use crate::engine::text;
-use crate::gotext::quoted;
 use crate::stored;
+use apimachinery::gotext::quoted;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const ROLES: [&str; 2] = ["rbac.authorization.k8s.io/roles", "rbac.authorization.k8s.io/clusterroles"];

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Action, Object, On};
-use crate::gotext::quoted;
+use apimachinery::gotext::quoted;
 
 /// A rule as roles hold it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,9 +9,9 @@ use super::jwt::{Bound, Claims, Reference};
 use super::{Identity, account_groups, account_user};
 use crate::content;
 use crate::engine::{Engine, text};
-use crate::error::{ApiError, FieldError, Subject};
 use crate::stored;
 use crate::verbs::{Answer, Call, Sent};
+use apimachinery::error::{ApiError, FieldError, Subject};
 
 const HOUR_SECONDS: i64 = 3_600;
 /// The longest life of a token, as long as kube-apiserver takes.

@@ -5,7 +5,7 @@ use http::request::Parts;
 
 use super::{Identity, Proof};
 use crate::engine::Engine;
-use crate::error::ApiError;
+use apimachinery::error::ApiError;
 
 /// What may be asked by nobody in particular: is it alive, and what is it.
 const PUBLIC: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];

@@ -7,8 +7,8 @@ use http::HeaderMap;
 use super::{ANONYMOUS, AUTHENTICATED, Identity, UNAUTHENTICATED, account_groups, account_of};
 use crate::access::{Action, Object};
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::request::percent_decode;
+use apimachinery::error::ApiError;
 
 const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";

@@ -4,9 +4,9 @@
 use serde_json::{Map, Value};
 
 use crate::engine::text;
-use crate::error::FieldError;
-use crate::gotext::quoted;
-use crate::metadata;
+use apimachinery::error::FieldError;
+use apimachinery::gotext::quoted;
+use apimachinery::metadata;
 
 /// The objects in an answer, or why there are none.
 pub(super) fn objects(bytes: &[u8], review: &str, uid: &str) -> Result<Vec<Value>, String> {

@@ -4,8 +4,8 @@
 use http::Response;
 
 use crate::body::Body;
-use crate::error::ApiError;
 use crate::request::Query;
+use apimachinery::error::ApiError;
 
 /// What there is to ask for by name.
 const CHECKS: [&str; 3] = ["ping", "store", "tasks"];

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use store::Range;
 
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::registry::Resource;
 use crate::stored;
+use apimachinery::error::ApiError;
 
 /// The conditions of a namespace that goes, with what they say when all is well.
 const FINE: [(&str, &str, &str); 5] = [

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::{Chore, Place};
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::options::{DeleteOptions, Propagation};
 use crate::registry::Resource;
 use crate::stored::{self, Outline, OutlineMetadata, OwnerReference};
 use crate::verbs::{Call, FOREGROUND, ORPHAN};
+use apimachinery::error::ApiError;
 
 /// How many objects are looked at for a circle of owners.
 const CIRCLE_MAX: usize = 1_000;

@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::auth::Identity;
 use crate::content::{Accepted, Language, Shape};
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::options::{DeleteOptions, FieldValidation, WriteOptions};
 use crate::registry::Resource;
 use crate::request::Query;
 use crate::verbs::{Call, Draft};
+use apimachinery::error::ApiError;
 
 /// Who housekeeping is in managedFields and admission.
 const USER: &str = "system:housekeeping";

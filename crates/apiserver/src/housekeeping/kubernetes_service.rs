@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::stored;
+use apimachinery::error::ApiError;
 
 const NAMESPACE: &str = "default";
 const NAME: &str = "kubernetes";

@@ -8,11 +8,11 @@ use supervise::Recovered as _;
 
 use super::{CONCURRENT_MAX, Chore};
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::options::DeleteOptions;
 use crate::registry::Resource;
 use crate::stored;
 use crate::verbs::definitions::{self, CLEANUP};
+use apimachinery::error::ApiError;
 
 const ROOT_CA: &str = "kube-root-ca.crt";
 const SERVICE_ACCOUNT: &str = "default";

@@ -8,7 +8,8 @@ use cel::{Activation, Budget, Decision, Failure, Program, Question, Type, Value 
 use serde_json::Value;
 
 use super::policy::{Compiled, Policy, Validation};
-use crate::expressions::{COST_OF_ALL_MAX, COST_OF_ONE_MAX, MESSAGE_BYTES_MAX, Rights};
+use crate::expression_authorizer::Rights;
+use schema::expressions::{COST_OF_ALL_MAX, COST_OF_ONE_MAX, MESSAGE_BYTES_MAX};
 
 static ANY: Type = Type::ANY;
 

@@ -6,9 +6,9 @@ use store::Range;
 use super::binding::Binding;
 use super::policy::Policy;
 use crate::engine::{Engine, text};
-use crate::selector::LabelSelector;
 use crate::stored;
 use crate::webhooks::Asking;
+use apimachinery::selector::LabelSelector;
 
 /// More parameters than a policy can be meant for.
 const PARAMS_MAX: usize = 100;

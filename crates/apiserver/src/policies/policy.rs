@@ -6,8 +6,8 @@ use cel::{Program, Type};
 use serde_json::Value;
 
 use crate::engine::text;
-use crate::expressions::{Scope, admission_environment};
 use crate::webhooks::{Conditions, Matching};
+use schema::expressions::{Scope, admission_environment};
 
 /// An expression, or why it is none. What was accepted compiles; what was stored before fails.
 pub(super) type Compiled = Result<Program, String>;

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::POLICIES;
 use crate::engine::{Engine, text};
-use crate::error::ApiError;
-use crate::expressions::{Scope, admission_environment, shaped};
 use crate::registry::{Registry, Resource};
 use crate::stored;
+use apimachinery::error::ApiError;
+use schema::expressions::{Scope, admission_environment, shaped};
 
 /// Of more kinds than this no more are looked at.
 const KINDS_MAX: usize = 10;
@@ -48,13 +48,14 @@ impl Engine {
 fn warnings(policy: &Value, registry: &Registry) -> Vec<Value> {
     let spec = &policy["spec"];
     let params = &spec["paramKind"];
-    let params =
-        registry.by_kind(text(params, "/apiVersion"), text(params, "/kind")).map(|kind| shaped(kind));
+    let params = registry
+        .by_kind(text(params, "/apiVersion"), text(params, "/kind"))
+        .map(|found| shaped(&found.kind, &found.schema));
     let kinds: Vec<(String, Environment)> = kinds(spec, registry)
         .into_iter()
         .map(|kind| {
             let told = format!("{}/{}, Kind={}", kind.group, kind.version, kind.kind);
-            (told, environment(spec, &shaped(kind), params.as_ref()))
+            (told, environment(spec, &shaped(&kind.kind, &kind.schema), params.as_ref()))
         })
         .collect();
     let mut found = Vec::new();

@@ -5,7 +5,7 @@ use store::Range;
 
 use super::{TABLE, counted, is_scoped, whole};
 use crate::engine::{Engine, text};
-use crate::error::ApiError;
+use apimachinery::error::ApiError;
 use crate::stored;
 
 impl Engine {

@@ -7,13 +7,13 @@ use store::Revision;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversion::Converter;
-use crate::convert::Spelling;
-use crate::crd::{CustomKind, CustomVersion};
 use crate::discovery::group_version;
 use crate::extension::{Computed, Extension};
-use crate::kinds::{self, Kind};
-use crate::schema::{self, Schema, SchemaRef};
-use crate::selector::SelectableFields;
+use apiextensions::{CustomKind, CustomVersion};
+use apimachinery::selector::SelectableFields;
+use builtin::convert::Spelling;
+use schema::kinds::{self, Kind};
+use schema::{self, Schema, SchemaRef};
 
 /// One resource in one version.
 #[derive(Debug)]

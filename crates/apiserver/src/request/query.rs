@@ -1,7 +1,7 @@
 //! The query string, and the options Kubernetes takes from it.
 
-use crate::error::ApiError;
-use crate::gotext::quoted;
+use apimachinery::error::ApiError;
+use apimachinery::gotext::quoted;
 
 /// The decoded parameters of a query string, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

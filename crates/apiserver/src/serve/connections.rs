@@ -16,7 +16,7 @@ mod tests;
 use groups::Groups;
 
 use crate::auth::Identity;
-use crate::error::ApiError;
+use apimachinery::error::ApiError;
 
 /// How many connections there may be, and how long one may ask for nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::body::Body;
 use crate::content::{Language, Shape};
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::stored;
 use crate::verbs::Call;
+use apimachinery::error::ApiError;
 
 /// What a verb answers, before it is put into the client's language.
 pub(crate) struct Answer {

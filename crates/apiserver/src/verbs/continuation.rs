@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use crate::error::ApiError;
+use apimachinery::error::ApiError;
 
 /// Where the next page starts, and at which revision the list is read.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,11 +8,11 @@ use serde_json::Value;
 use store::{Change, Expect, Write, WriteError};
 
 use crate::engine::{Engine, store_error, text};
-use crate::error::{ApiError, Subject};
 use crate::options::{WriteKind, WriteOptions};
 use crate::stored;
 use crate::verbs::draft::Draft;
 use crate::verbs::{Answer, Call, Sent};
+use apimachinery::error::{ApiError, Subject};
 
 /// How often a generated name is tried anew when it is taken.
 const GENERATED_NAMES_MAX: usize = 8;

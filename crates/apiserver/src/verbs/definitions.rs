@@ -10,7 +10,6 @@ use store::{Range, Revision, Store};
 use supervise::Recovered as _;
 
 use crate::conversion::Converter;
-use crate::crd;
 use crate::engine::{Engine, text};
 use crate::registry::{Definition, Registry};
 use crate::stored;
@@ -37,7 +36,7 @@ fn compile(definition: &Value, since: Revision) -> Option<Arc<Definition>> {
     if condition(definition, "Established") != Some("True") {
         return None;
     }
-    let kind = crd::compile(definition).ok()?;
+    let kind = apiextensions::compile(definition).ok()?;
     let name = text(definition, "/metadata/name").to_owned();
     let object = json!({ "spec": definition["spec"], "status": { "acceptedNames": definition["status"]["acceptedNames"] } });
     let converter = Converter::of(&definition["spec"]["conversion"]);
@@ -86,8 +85,8 @@ fn is_definition(call: &Call) -> bool {
 /// What a definition has before it is checked: its defaults, and the status it keeps.
 pub(crate) fn fill_in(call: &Call, object: &mut Value, old: Option<&Value>) {
     if is_definition(call) && call.part() != "status" {
-        crd::default_crd(object);
-        crd::keep_status(object, old);
+        apiextensions::default_crd(object);
+        apiextensions::keep_status(object, old);
     }
 }
 
@@ -105,8 +104,8 @@ pub(crate) fn prepare(engine: &Engine, call: &Call, object: &mut Value, old: Opt
     }
     let name = text(object, "/metadata/name").to_owned();
     let now = engine.timestamp();
-    crd::accept_names(object, engine.other_definitions(&name), &now);
-    crd::establish(object, &now);
+    apiextensions::accept_names(object, engine.other_definitions(&name), &now);
+    apiextensions::establish(object, &now);
 }
 
 /// Adds the condition that tells clients the definition is on its way out.

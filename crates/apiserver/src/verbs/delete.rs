@@ -12,12 +12,12 @@ use store::{Change, Expect, Write, WriteError};
 use crate::admission::Operation;
 use crate::content;
 use crate::engine::{Engine, store_error, text};
-use crate::error::ApiError;
 use crate::options::{DeleteOptions, Propagation};
 use crate::stored;
 use crate::verbs::update::ends_here;
 use crate::verbs::{Answer, Call, Sent};
 use crate::webhooks::Asking;
+use apimachinery::error::ApiError;
 
 /// Keeps an object until its dependents are gone.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";

@@ -5,13 +5,12 @@ use serde_json::{Map, Value};
 
 use crate::content;
 use crate::engine::text;
-use crate::error::{ApiError, FieldError, Subject};
-use crate::kinds;
 use crate::options::{FieldValidation, NOT_AN_OBJECT, not_registered};
-use crate::protobuf;
 use crate::registry::split_api_version;
-use crate::schema;
 use crate::verbs::{Call, Sent};
+use apimachinery::error::{ApiError, FieldError, Subject};
+use schema::kinds;
+use schema::protobuf;
 
 /// An object as a client wants it, in the served version, reduced to fields that exist.
 #[derive(Debug, Clone)]

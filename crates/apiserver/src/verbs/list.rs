@@ -11,11 +11,11 @@ use store::{Entry, Range, ReadError, Revision};
 use crate::body::Body;
 use crate::content::{Language, Shape};
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::options::{Start, check_list_options};
 use crate::verbs::continuation::Continuation;
 use crate::verbs::selection::Selection;
 use crate::verbs::{Answer, Call};
+use apimachinery::error::ApiError;
 
 /// Answers smaller than this are sent as they are, as in kube-apiserver.
 pub(crate) const GZIP_BYTES_MIN: usize = 128 * 1024;

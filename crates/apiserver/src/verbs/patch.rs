@@ -7,15 +7,14 @@ use serde_json::{Map, Value};
 use crate::access::{Action, Object};
 use crate::aside::aside;
 use crate::engine::{Engine, text};
-use crate::error::{ApiError, FieldError, Subject};
-use crate::gotext;
 use crate::options::{WriteKind, WriteOptions};
-use crate::patch;
 use crate::registry::split_api_version;
-use crate::schema;
 use crate::verbs::draft::{Draft, type_name};
 use crate::verbs::update::check_name;
 use crate::verbs::{Answer, Call, Sent};
+use apimachinery::error::{ApiError, FieldError, Subject};
+use apimachinery::gotext;
+use merge::patch;
 
 impl Engine {
     /// Changes the object as the patch in the body says.

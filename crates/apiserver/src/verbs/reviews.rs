@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::access::{Action, Object, On, Rule};
 use crate::auth::Identity;
 use crate::engine::{Engine, text};
-use crate::error::{ApiError, FieldError, Subject};
 use crate::options::FieldValidation;
 use crate::verbs::draft::Draft;
 use crate::verbs::{Answer, Call, Sent};
+use apimachinery::error::{ApiError, FieldError, Subject};
 
 const ONE_OF: &str = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
 const NOT_BOTH: &str = "cannot be specified in combination with resourceAttributes";

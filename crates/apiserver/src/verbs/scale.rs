@@ -4,17 +4,17 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::apply::{WriteContext, managed_fields_after_scale, managed_fields_of_scale, server_side_apply};
 use crate::content;
-use crate::crd::{ScalePaths, read_scale, write_scale};
 use crate::engine::{Engine, text};
-use crate::error::{ApiError, Subject};
-use crate::kinds;
 use crate::options::{DeleteOptions, WriteKind, WriteOptions};
-use crate::patch;
 use crate::request::Query;
 use crate::verbs::draft::{Draft, Ownership};
 use crate::verbs::{Answer, Call, Sent};
+use apiextensions::{ScalePaths, read_scale, write_scale};
+use apimachinery::error::{ApiError, Subject};
+use merge::apply::{WriteContext, managed_fields_after_scale, managed_fields_of_scale, server_side_apply};
+use merge::patch;
+use schema::kinds;
 
 impl Engine {
     /// Reads or changes how many replicas an object asks for.

@@ -2,11 +2,11 @@
 
 use crate::aside::aside;
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::registry::Resource;
-use crate::selector::{FieldSelector, LabelSelector};
 use crate::stored;
 use crate::verbs::Call;
+use apimachinery::error::ApiError;
+use apimachinery::selector::{FieldSelector, LabelSelector};
 
 /// Reading selectors that are longer than this keeps others waiting.
 const LONG_BYTES: usize = 1_024;

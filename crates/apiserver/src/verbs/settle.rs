@@ -4,21 +4,19 @@
 use serde_json::{Map, Value, json};
 
 use crate::admission::{Attributes, Operation};
-use crate::apply::{self, WriteContext};
 use crate::aside::aside;
-use crate::builtin;
-use crate::crd::{CustomKind, CustomVersion};
 use crate::engine::{Engine, text};
-use crate::error::{ApiError, FieldError};
-use crate::metadata;
-use crate::names::NameRule;
 use crate::options::WriteOptions;
 use crate::quotas;
-use crate::schema;
 use crate::verbs::draft::{self, Draft, Ownership};
 use crate::verbs::update::MODIFIED;
 use crate::verbs::{Call, definitions};
 use crate::webhooks::Asking;
+use apiextensions::{CustomKind, CustomVersion};
+use apimachinery::error::{ApiError, FieldError};
+use apimachinery::metadata;
+use apimachinery::names::NameRule;
+use merge::apply::{self, WriteContext};
 
 /// What the server alone sets and a client's copy never changes.
 const SERVER_SET: [&str; 5] =
@@ -328,7 +326,7 @@ fn check_valid(call: &Call, object: &Value, old: Option<&Value>) -> Result<Vec<S
         }
         (Some((kind, version)), old, part) => judge_custom(kind, version, object, old, part),
         (None, _, _) if &*resource.table == definitions::TABLE => {
-            aside(|| plain(crate::crd::validate_crd(object, old)))
+            aside(|| plain(apiextensions::validate_crd(object, old)))
         }
         (None, _, _) => plain(builtin_errors(call, object, old)),
     };
@@ -357,14 +355,14 @@ fn judge_custom(
 
 fn canonicalize(call: &Call, object: &mut Value) {
     if call.resource.custom.is_some() {
-        crate::crd::CustomKind::canonicalize(object);
+        apiextensions::CustomKind::canonicalize(object);
     }
 }
 
 /// What is accepted and still worth a warning.
 fn remarks(call: &Call, object: &Value, old: Option<&Value>) -> Vec<String> {
     if &*call.resource.table == definitions::TABLE {
-        return crate::crd::unknown_format_warnings(object, old);
+        return apiextensions::unknown_format_warnings(object, old);
     }
     if &*call.resource.table == quotas::TABLE && call.part().is_empty() {
         return quotas::warnings(object, old);

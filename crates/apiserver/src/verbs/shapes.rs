@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::aside::aside;
 use crate::content::Shape;
 use crate::engine::Engine;
-use crate::error::ApiError;
-use crate::table::{IncludeObject, PartialObjectMetadata, PartialObjectMetadataList, Printer, Table};
 use crate::verbs::Call;
+use apimachinery::error::ApiError;
+use builtin::table::{IncludeObject, PartialObjectMetadata, PartialObjectMetadataList, Printer, Table};
 
 impl Engine {
     /// One object in JSON.

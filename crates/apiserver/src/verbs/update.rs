@@ -7,11 +7,11 @@ use serde_json::Value;
 use store::{Change, Expect, Write, WriteError};
 
 use crate::engine::{Engine, store_error, text};
-use crate::error::{ApiError, FieldError};
 use crate::options::{WriteKind, WriteOptions};
 use crate::stored;
 use crate::verbs::draft::Draft;
 use crate::verbs::{Answer, Call, Sent};
+use apimachinery::error::{ApiError, FieldError};
 
 /// What kube-apiserver says when an object is not in the state the client saw.
 pub(crate) const MODIFIED: &str =

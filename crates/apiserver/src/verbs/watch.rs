@@ -13,12 +13,12 @@ use tokio::time::Instant;
 use crate::body::Body;
 use crate::content::Shape;
 use crate::engine::Engine;
-use crate::error::ApiError;
 use crate::options::{Start, check_list_options};
 use crate::stored;
 use crate::verbs::selection::Selection;
 use crate::verbs::shapes::include_object;
 use crate::verbs::{Answer, Call};
+use apimachinery::error::ApiError;
 
 /// How long a watch lives when the client does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);

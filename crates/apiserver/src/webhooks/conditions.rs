@@ -6,7 +6,8 @@ use cel::{Activation, Budget, Decision, Failure, Program, Question, Type, Value 
 use serde_json::Value;
 
 use crate::engine::text;
-use crate::expressions::{COST_OF_CONDITIONS_MAX, COST_OF_ONE_MAX, Rights, Scope, admission_environment};
+use crate::expression_authorizer::Rights;
+use schema::expressions::{COST_OF_CONDITIONS_MAX, COST_OF_ONE_MAX, Scope, admission_environment};
 
 /// The conditions of a webhook or a policy.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use super::address::Address;
 use super::conditions::Conditions;
 use super::matching::Matching;
 use crate::engine::text;
-use crate::expressions::Scope;
+use schema::expressions::Scope;
 
 /// Whether calling it changes something elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::Asking;
 use crate::admission::Operation;
 use crate::engine::{Engine, text};
-use crate::selector::LabelSelector;
 use crate::stored;
+use apimachinery::selector::LabelSelector;
 
 /// The kinds that nobody is asked about: whoever breaks something here must be able to repair it.
 pub(crate) const GROUP: &str = "admissionregistration.k8s.io";

@@ -7,8 +7,8 @@ use super::Asking;
 use super::matching::operation_name;
 use crate::admission::Operation;
 use crate::engine::text;
-use crate::error::ApiError;
-use crate::gotext::quoted;
+use apimachinery::error::ApiError;
+use apimachinery::gotext::quoted;
 
 /// What a webhook that agrees says besides.
 #[derive(Debug, Default, PartialEq)]

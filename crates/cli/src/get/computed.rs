@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow};
-use apiserver::selector::LabelSelector;
+use apimachinery::selector::LabelSelector;
 use plane::reports::{CopyReport, Delivery, TemplateReport};
 use serde_json::{Value, json};
 

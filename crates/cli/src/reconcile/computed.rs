@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use api::records::RECONCILE;
-use apiserver::selector::LabelSelector;
+use apimachinery::selector::LabelSelector;
 use decide::world::Change;
 use plane::reports::{Standing, TemplateReport};
 use serde_json::Value;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
-use apiserver::error::ApiError;
+use apimachinery::error::ApiError;
 use apiserver::extension::Request;
 use decide::plan::plan;
 use decide::remarks::remarks_naming;

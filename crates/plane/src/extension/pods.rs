@@ -1,7 +1,7 @@
 //! Where the pods of a workload are, for who looks for them on the control plane, where none run.
 
+use apimachinery::selector::LabelSelector;
 use apiserver::extension::PodQuery;
-use apiserver::selector::LabelSelector;
 use decide::works::targets;
 use decide::{Template, World};
 use serde_json::Value;

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use api::records::UNKNOWN_CLUSTERS;
+use apimachinery::error::ApiError;
 use apiserver::admission::{Attributes, Operation};
-use apiserver::error::ApiError;
 use decide::{World, unknown_clusters};
 use serde_json::Value;
 

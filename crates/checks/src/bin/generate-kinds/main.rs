@@ -73,7 +73,7 @@ impl Arguments {
 }
 
 fn write_data(name: &str, lines: impl Iterator<Item = String>) -> Result<()> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apiserver/data").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schema/data").join(name);
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     for line in lines {
         writeln!(encoder, "{line}")?;

@@ -1,0 +1,15 @@
+//! The shape of kinds: the table of built-in kinds, structural schemas with defaulting and pruning, validation, the
+//! decoding of JSON, YAML and protobuf bodies, OpenAPI documents, and the types of CEL expressions. Sees values, not
+//! requests.
+
+pub mod decode;
+pub mod expressions;
+pub mod kinds;
+mod object_meta;
+pub mod openapi;
+pub mod protobuf;
+mod structural;
+pub mod validate;
+
+pub use object_meta::object_meta;
+pub use structural::*;

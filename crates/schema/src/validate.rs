@@ -1,0 +1,49 @@
+//! Does a value fit its structural schema? Answers with the field errors, in the order and the words that
+//! kube-apiserver gives for custom resources. Must not know where the schema came from.
+
+use serde_json::Value;
+
+use crate::structural::Schema;
+use apimachinery::error::FieldError;
+
+mod embedded;
+mod formats;
+mod lists;
+mod outcome;
+mod pattern;
+mod scalar;
+#[cfg(test)]
+pub mod tests;
+mod walk;
+
+pub use formats::holds as format_holds;
+pub use formats::is_known as is_known_format;
+pub use pattern::{compiled as compiled_pattern, fault as pattern_fault};
+
+/// Values and schemas nest no deeper than this; the JSON reader stops earlier.
+pub const DEPTH_MAX: usize = 150;
+
+/// Only the OpenAPI rules: types, enums, bounds, patterns, formats and their combinations. `path` goes
+/// before every field and is empty at the root of an object.
+pub fn validate_schema(value: &Value, old: Option<&Value>, schema: &Schema, path: &str) -> Vec<FieldError> {
+    let outcome = walk::check(value, old, schema, "", 0);
+    outcome.failures.into_iter().map(|failure| failure.at(path)).collect()
+}
+
+/// Only `x-kubernetes-embedded-resource`: apiVersion, kind and metadata of resources inside the value.
+pub fn validate_embedded(value: &Value, schema: &Schema, path: &str) -> Vec<FieldError> {
+    embedded::check(value, schema, path, 0)
+}
+
+/// Only `x-kubernetes-list-type`: the elements of sets and maps differ.
+pub fn validate_lists(value: &Value, schema: &Schema, path: &str) -> Vec<FieldError> {
+    lists::check(value, schema, path, 0)
+}
+
+/// The path of a field of the object at `path`.
+pub fn child(path: &str, name: &str) -> String {
+    match path {
+        "" => name.to_owned(),
+        _ => format!("{path}.{name}"),
+    }
+}
