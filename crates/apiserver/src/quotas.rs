@@ -11,12 +11,12 @@ use store::{Counter, Limit, Range, Store, Tally};
 use supervise::Recovered as _;
 
 use crate::engine::{Engine, text};
-use apimachinery::error::ApiError;
 use crate::housekeeping::{Chore, is_housekeeping};
-use apimachinery::quantity::Quantity;
 use crate::registry::Resource;
 use crate::stored;
 use crate::verbs::{Call, definitions};
+use apimachinery::error::ApiError;
+use apimachinery::quantity::Quantity;
 
 mod measures;
 mod status;

@@ -128,11 +128,8 @@ pub fn client_pair(authority: &Pair, user: &str, groups: &[&str], lifetime: Dura
 /// A certificate in PEM, in lines of 64 characters.
 fn pem(certificate: &[u8]) -> String {
     let text = STANDARD.encode(certificate);
-    let lines: String = text
-        .as_bytes()
-        .chunks(64)
-        .map(|line| format!("{}\n", String::from_utf8_lossy(line)))
-        .collect();
+    let lines: String =
+        text.as_bytes().chunks(64).map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect();
     format!("-----BEGIN CERTIFICATE-----\n{lines}-----END CERTIFICATE-----\n")
 }
 

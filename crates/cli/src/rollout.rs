@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, anyhow};
-use api::records::Past;
 use api::ObjectMeta;
+use api::records::Past;
 use controllers::rest::{Collection, Error, Written};
 use plane::reports::{Follower, TemplateReport, followers};
 use serde::Serialize;

@@ -122,7 +122,9 @@ mod tests {
     #[test]
     fn nothing_that_could_be_stored_makes_it_panic() {
         for bytes in [&b""[..], b"{", b"null", b"[]", b"{\"spec\":7,\"status\":\"x\"}", b"\xff\xfe"] {
-            MEASURED.iter().for_each(|(_, measure)| drop(measure(bytes)));
+            for (_, measure) in &MEASURED {
+                let _ = measure(bytes);
+            }
         }
     }
 }

@@ -5,8 +5,8 @@ use store::Range;
 
 use super::{TABLE, counted, is_scoped, whole};
 use crate::engine::{Engine, text};
-use apimachinery::error::ApiError;
 use crate::stored;
+use apimachinery::error::ApiError;
 
 impl Engine {
     /// Writes what is used into the quotas of a namespace.
