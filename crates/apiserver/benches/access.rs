@@ -7,7 +7,7 @@ use std::future::Future;
 use std::io::Write as _;
 use std::time::Instant;
 
-use apiserver::auth::{Identity, StaticTokens};
+use apiserver::authn::{Identity, StaticTokens};
 use apiserver::body::Body;
 use apiserver::{ApiServer, Security};
 use bytes::Bytes;

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::io::Write as _;
 use std::time::Instant;
 
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use apiserver::body::Body;
 use apiserver::{ApiServer, InProcess};
 use bytes::Bytes;

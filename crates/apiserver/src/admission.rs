@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::auth::Identity;
+use crate::authn::Identity;
 use apimachinery::error::ApiError;
 
 /// What is being done.

@@ -9,8 +9,8 @@ use http::request::Parts;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::access::{Action, On};
-use crate::auth::Identity;
+use crate::authn::Identity;
+use crate::authz::{Action, On};
 use crate::request::Target;
 use apimachinery::error::ApiError;
 

@@ -8,7 +8,7 @@ use schema::decode;
 pub use schema::decode::is_yaml;
 use serde_json::Value;
 
-use crate::aside::aside;
+use crate::run_blocking::run_blocking;
 
 /// The largest request body, as in kube-apiserver.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
@@ -119,17 +119,17 @@ pub fn decode_object(media_type: &str, body: &Bytes) -> Result<Value, ApiError> 
 
 /// Decodes JSON, on a blocking thread where the body is large.
 pub fn decode_json(body: &[u8]) -> Result<Value, ApiError> {
-    if body.len() > LARGE_BYTES { aside(|| decode::json(body)) } else { decode::json(body) }
+    if body.len() > LARGE_BYTES { run_blocking(|| decode::json(body)) } else { decode::json(body) }
 }
 
 /// Decodes one YAML document on a blocking thread, unless it is JSON.
 pub fn decode_yaml(body: &[u8]) -> Result<Value, ApiError> {
-    decode::json_sent_as_yaml(body).map_or_else(|| aside(|| decode::yaml(body)), Ok)
+    decode::json_sent_as_yaml(body).map_or_else(|| run_blocking(|| decode::yaml(body)), Ok)
 }
 
 /// The first key that a YAML document sets twice, in the words of `fieldValidation`.
 pub fn repeated_key(body: &[u8]) -> Option<String> {
-    aside(|| decode::repeated_key(body))
+    run_blocking(|| decode::repeated_key(body))
 }
 
 #[cfg(test)]

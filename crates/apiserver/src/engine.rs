@@ -9,14 +9,14 @@ use serde_json::Value;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Rbac;
 use crate::admission::Admission;
+use crate::admission_policies::Policies;
+use crate::authz::Rbac;
+use crate::controllers::ServerControllers;
 use crate::extension::{Extension, Served};
-use crate::housekeeping::Housekeeping;
-use crate::limits::Turns;
+use crate::flowcontrol::FairQueue;
 use crate::metrics::Metrics;
 use crate::openapi_cache::OpenApiCache;
-use crate::policies::Policies;
 use crate::quotas::Quotas;
 use crate::registry::{Definition, Registry, Resource};
 use crate::security::Security;
@@ -51,7 +51,7 @@ pub(crate) struct Engine {
     pub custom: std::sync::Mutex<std::collections::BTreeMap<String, Arc<Definition>>>,
     /// Held while a definition is written: whether its names are free depends on all the others.
     pub definition_writes: tokio::sync::Mutex<()>,
-    pub housekeeping: Housekeeping,
+    pub controllers: ServerControllers,
     /// Resources that are computed.
     pub extension: Option<Served>,
     pub openapi: OpenApiCache,
@@ -67,7 +67,7 @@ pub(crate) struct Engine {
     /// How many objects namespaces may have.
     pub quotas: Quotas,
     /// Who is being served and who waits.
-    pub turns: Turns,
+    pub turns: FairQueue,
     /// Where the server listens, once it does.
     pub advertised: std::sync::OnceLock<std::net::SocketAddr>,
     /// What becomes of panics.
@@ -93,14 +93,14 @@ impl Engine {
             registry: ArcSwap::from_pointee(registry),
             custom: std::sync::Mutex::new(custom),
             definition_writes: tokio::sync::Mutex::new(()),
-            housekeeping: Housekeeping::default(),
+            controllers: ServerControllers::default(),
             extension: extension.map(Served::from),
             openapi: OpenApiCache::default(),
             metrics: Metrics::default(),
             webhooks,
             policies,
             quotas,
-            turns: Turns::new(security.limits),
+            turns: FairQueue::new(security.limits),
             security,
             rbac,
             advertised: std::sync::OnceLock::new(),
@@ -166,7 +166,7 @@ impl Resource {
     }
 }
 
-/// Turns an error of the store into what clients understand.
+/// FairQueue an error of the store into what clients understand.
 pub(crate) fn store_error(error: store::WriteError) -> ApiError {
     match error {
         store::WriteError::TooLarge { .. } => ApiError::bad_request("etcdserver: request is too large"),

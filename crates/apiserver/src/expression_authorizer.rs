@@ -5,22 +5,22 @@ use std::rc::Rc;
 use cel::{Decision, Question, Resource, Target, Value as Cel};
 use serde_json::Value;
 
-use crate::access::{Action, Object, On};
-use crate::auth::{Identity, account_groups, account_user};
+use crate::authn::{Identity, account_groups, account_user};
+use crate::authz::{Action, Object, On};
 use crate::engine::{Engine, text};
-use crate::webhooks::Asking;
+use crate::webhooks::WriteAttributes;
 
 /// The rights that expressions about one write may ask about.
 #[derive(Clone, Copy)]
-pub(crate) struct Rights<'a> {
+pub(crate) struct ExpressionAuthorizer<'a> {
     engine: &'a Engine,
-    asking: &'a Asking<'a>,
+    asking: &'a WriteAttributes<'a>,
     object: &'a Value,
 }
 
-impl<'a> Rights<'a> {
+impl<'a> ExpressionAuthorizer<'a> {
     /// The rights of whoever wants to write this object.
-    pub fn new(engine: &'a Engine, asking: &'a Asking<'a>, object: &'a Value) -> Self {
+    pub fn new(engine: &'a Engine, asking: &'a WriteAttributes<'a>, object: &'a Value) -> Self {
         Self { engine, asking, object }
     }
 

@@ -9,11 +9,11 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use crate::access::{Action, Object};
-use crate::aside::aside;
-use crate::auth::Identity;
+use crate::authn::Identity;
+use crate::authz::{Action, Object};
 use crate::content;
 use crate::engine::Engine;
+use crate::run_blocking::run_blocking;
 use crate::verbs::{Answer, Call, Sent};
 use apimachinery::error::ApiError;
 
@@ -154,7 +154,7 @@ impl Engine {
         let page = self.store.range(&call.resource.table, range).ok()?;
         let query = PodQuery { namespace, selector, command: &call.command };
         page.entries.is_empty().then(|| {
-            let message = aside(|| (served.extension.pods)(&query));
+            let message = run_blocking(|| (served.extension.pods)(&query));
             ApiError { message, ..ApiError::not_found(call.resource.subject("")) }
         })
     }
@@ -187,7 +187,7 @@ impl Engine {
             caller: Caller { engine: self, identity: &call.identity },
         };
         let _room = served.room.acquire().await.map_err(ApiError::internal)?;
-        let answered = aside(|| (served.extension.answer)(&request))?;
+        let answered = run_blocking(|| (served.extension.answer)(&request))?;
         Ok(Answer::document(status, answered))
     }
 }

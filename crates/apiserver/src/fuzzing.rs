@@ -4,7 +4,7 @@
 use apimachinery::error::ApiError;
 use serde_json::Value;
 
-use crate::auth::TokenKeys;
+use crate::authn::TokenKeys;
 pub use crate::options::{DeleteOptions, WriteKind, WriteOptions, check_list_options};
 pub use crate::request::{Query, ResourcePath, Target};
 

@@ -1,30 +1,30 @@
 //! How Kubernetes speaks: REST, discovery, OpenAPI, patch, apply, watch, tables and CRDs over the store.
 //! Knows nothing of policies: admission is handed in.
 
-mod access;
 pub mod admission;
-mod aside;
+mod admission_policies;
 pub mod audit;
-pub mod auth;
+pub mod authn;
+mod authz;
 pub mod body;
 mod compaction;
 mod content;
+mod controllers;
 mod conversion;
 mod discovery;
 mod documents;
 mod engine;
 mod expression_authorizer;
 pub mod extension;
+mod flowcontrol;
 pub mod fuzzing;
-mod housekeeping;
-mod limits;
 mod metrics;
 mod openapi_cache;
 mod options;
-mod policies;
 mod quotas;
 mod registry;
 mod request;
+mod run_blocking;
 mod security;
 mod serve;
 mod server;
@@ -35,7 +35,7 @@ mod verbs;
 mod webhooks;
 
 pub use engine::Config;
-pub use limits::Limits;
+pub use flowcontrol::Limits;
 pub use security::Security;
 pub use serve::{ConnectionLimits, Credentials, Frontend, ServeError};
 pub use server::{ApiServer, InProcess};

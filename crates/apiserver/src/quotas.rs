@@ -10,8 +10,8 @@ use serde_json::Value;
 use store::{Counter, Limit, Range, Store, Tally};
 use supervise::Recovered as _;
 
+use crate::controllers::{WorkItem, is_housekeeping};
 use crate::engine::{Engine, text};
-use crate::housekeeping::{Chore, is_housekeeping};
 use crate::registry::Resource;
 use crate::stored;
 use crate::verbs::{Call, definitions};
@@ -168,17 +168,17 @@ impl Engine {
                 if spec(old) != spec(new) {
                     self.quotas.follow(&self.store, namespace);
                 }
-                self.housekeeping.enqueue(Chore::Quotas(namespace.to_owned()));
+                self.controllers.enqueue(WorkItem::Quotas(namespace.to_owned()));
             }
             // A kind that is served from now on is counted, one that is gone is not.
             definitions::TABLE => self.quotas.namespaces().into_iter().for_each(|namespace| {
-                self.housekeeping.enqueue(Chore::Quotas(namespace));
+                self.controllers.enqueue(WorkItem::Quotas(namespace));
             }),
             table if old.is_none() || new.is_none() || measures::is_measured(table) => {
                 let quotas = self.quotas.of(namespace);
                 if quotas.is_some_and(|quotas| quotas.iter().any(|quota| quota.about(table).next().is_some()))
                 {
-                    self.housekeeping.enqueue(Chore::Quotas(namespace.to_owned()));
+                    self.controllers.enqueue(WorkItem::Quotas(namespace.to_owned()));
                 }
             }
             _ => {}

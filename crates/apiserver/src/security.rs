@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::audit::Audit;
-use crate::auth::{KeyError, StaticTokens, TokenKeys};
-use crate::limits::Limits;
+use crate::authn::{KeyError, StaticTokens, TokenKeys};
+use crate::flowcontrol::Limits;
 use crate::storage_limits::StorageLimits;
 
 /// Whom a server believes, beside those who are trusted in its process and those who show a certificate.

@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::audit::Peer;
-use crate::auth::Proof;
-use crate::limits::Payer;
+use crate::authn::Credential;
+use crate::flowcontrol::CpuShare;
 use crate::server::ApiServer;
 
 mod certificates;
@@ -132,7 +132,7 @@ impl Frontend {
         stream: TcpStream,
         peer: Peer,
         server: ApiServer,
-        payer: &Payer,
+        payer: &CpuShare,
         permit: &ConnectionPermit,
         draining: &CancellationToken,
     ) {
@@ -146,7 +146,7 @@ impl Frontend {
         };
         let Ok(Ok(stream)) = shaken else { return };
         let proof = stream.get_ref().1.peer_certificates().map(|chain| self.proof(chain));
-        if let Some(Proof::Certificate { identity, .. }) = &proof {
+        if let Some(Credential::Certificate { identity, .. }) = &proof {
             // One who is refused here is told with the first request.
             let _ = permit.handle().authenticated(identity);
         }
@@ -189,21 +189,21 @@ impl Frontend {
     }
 
     /// What a certificate chain proves: an identity, if our authority signed it for a client.
-    fn proof(&self, chain: &[CertificateDer<'_>]) -> Proof {
+    fn proof(&self, chain: &[CertificateDer<'_>]) -> Credential {
         let believed = chain.split_first().and_then(|(end, intermediates)| {
             self.verifier.verify_client_cert(end, intermediates, UnixTime::now()).ok()?;
             certificates::subject(end)
         });
         match believed {
-            Some((identity, not_after)) => Proof::Certificate { identity, not_after },
-            None => Proof::Stranger,
+            Some((identity, not_after)) => Credential::Certificate { identity, not_after },
+            None => Credential::Stranger,
         }
     }
 }
 
 /// Runs the requests of an HTTP/2 connection side by side, each paid for as the connection is.
 #[derive(Clone)]
-struct Streams(Payer);
+struct Streams(CpuShare);
 
 impl<Work> hyper::rt::Executor<Work> for Streams
 where
@@ -214,7 +214,7 @@ where
     }
 }
 
-fn connection_builder(idle: Duration, payer: Payer) -> Builder<Streams> {
+fn connection_builder(idle: Duration, payer: CpuShare) -> Builder<Streams> {
     let mut builder = Builder::new(Streams(payer));
     builder.http1().timer(TokioTimer::new()).header_read_timeout(idle);
     builder

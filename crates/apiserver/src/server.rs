@@ -14,16 +14,16 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::task::JoinHandle;
 
-use crate::access::Action;
 use crate::audit::Record;
-use crate::auth::Identity;
+use crate::authn::Identity;
+use crate::authz::Action;
 use crate::body::Body;
 use crate::compaction::{HISTORY_BYTES_MAX, HISTORY_KEPT};
 use crate::content::{self, Accepted, BODY_BYTES_MAX};
+use crate::controllers::WorkItem;
 use crate::engine::{Config, Engine};
 use crate::extension::Extension;
-use crate::housekeeping::Chore;
-use crate::limits::{Payer, Place};
+use crate::flowcontrol::{CpuShare, InFlightPermit};
 use crate::request::{Query, Target};
 use crate::security::Security;
 use crate::serve::ConnectionHandle;
@@ -75,7 +75,7 @@ impl ApiServer {
     /// counts.
     pub fn advertise(&self, address: std::net::SocketAddr) {
         let _ = self.engine.advertised.set(address);
-        self.engine.housekeeping.enqueue(Chore::Namespace("default".to_owned()));
+        self.engine.controllers.enqueue(WorkItem::Namespace("default".to_owned()));
     }
 
     /// Starts the tasks that tend to objects without being asked. They end with [`Self::shut_down`].
@@ -85,21 +85,21 @@ impl ApiServer {
 
     /// The same, where watches may resume within this time, unless that is more than so many bytes of history.
     pub fn start_housekeeping_with_history(&self, kept: Duration, bytes_max: u64) -> Vec<JoinHandle<()>> {
-        self.engine.housekeeping.expect_recall();
+        self.engine.controllers.expect_recall();
         vec![
-            self.engine.keep_task("housekeeping", Engine::keep_house),
+            self.engine.keep_task("housekeeping", Engine::run_controllers),
             self.engine.keep_task("compaction", move |engine| engine.compact_history(kept, bytes_max)),
         ]
     }
 
     /// Waits until the housekeeping has nothing left to do. Without housekeeping this may be never.
     pub async fn housekeeping_idle(&self) {
-        self.engine.housekeeping.until_idle().await;
+        self.engine.controllers.until_idle().await;
     }
 
     /// Whether the housekeeping has nothing left to do.
     pub fn is_housekeeping_idle(&self) -> bool {
-        self.engine.housekeeping.is_idle()
+        self.engine.controllers.is_idle()
     }
 
     /// Ends every watch and the housekeeping.
@@ -124,8 +124,8 @@ impl ApiServer {
     }
 
     /// Whose threads a new connection keeps busy.
-    pub(crate) fn payer(&self) -> Payer {
-        Payer::stranger(&self.engine.turns)
+    pub(crate) fn payer(&self) -> CpuShare {
+        CpuShare::stranger(&self.engine.turns)
     }
 
     /// The server for a client inside this process, who is this identity.
@@ -160,7 +160,7 @@ impl ApiServer {
         B::Error: Into<BoxError>,
     {
         let authenticated = self.engine.authenticate(&parts);
-        if let Some(payer) = parts.extensions.get::<Payer>() {
+        if let Some(payer) = parts.extensions.get::<CpuShare>() {
             payer.becomes(authenticated.as_ref().ok());
         }
         let let_in = authenticated.and_then(|identity| {
@@ -226,7 +226,7 @@ impl ApiServer {
         &self,
         asked: Asked,
         body: B,
-        place: Option<Place>,
+        place: Option<InFlightPermit>,
         record: &mut Option<Record>,
     ) -> Result<Response<Body>, ApiError>
     where
@@ -259,7 +259,7 @@ impl ApiServer {
         &self,
         sent: Sent,
         call: Call,
-        place: Option<Place>,
+        place: Option<InFlightPermit>,
     ) -> Result<Response<Body>, ApiError> {
         if call.identity.is_internal {
             return self.engine.perform(&sent, call).await;

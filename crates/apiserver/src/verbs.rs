@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Method, Response};
 
 use crate::audit::Notes;
-use crate::auth::Identity;
+use crate::authn::Identity;
 use crate::body::Body;
 use crate::content::Accepted;
 use crate::engine::Engine;

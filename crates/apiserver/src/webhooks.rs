@@ -11,7 +11,7 @@ use supervise::Recovered as _;
 
 use crate::admission::Operation;
 use crate::engine::Engine;
-use crate::expression_authorizer::Rights;
+use crate::expression_authorizer::ExpressionAuthorizer;
 use crate::stored;
 use crate::verbs::Call;
 use apimachinery::error::ApiError;
@@ -45,7 +45,7 @@ pub(crate) struct Webhooks {
 
 /// A write that webhooks are asked about.
 #[derive(Clone, Copy)]
-pub(crate) struct Asking<'a> {
+pub(crate) struct WriteAttributes<'a> {
     pub call: &'a Call,
     pub operation: Operation,
     pub dry_run: bool,
@@ -80,7 +80,11 @@ impl Webhooks {
 impl Engine {
     /// Lets every webhook that wants to change the object do so, one after the other. Those who want to be asked again
     /// are, once, where somebody after them changed what they had seen.
-    pub async fn mutate(&self, asking: &Asking<'_>, object: &mut Value) -> Result<Vec<String>, ApiError> {
+    pub async fn mutate(
+        &self,
+        asking: &WriteAttributes<'_>,
+        object: &mut Value,
+    ) -> Result<Vec<String>, ApiError> {
         let hooks = self.webhooks.mutating.load_full();
         let mut warnings = Vec::new();
         // Who wants to know of changes and has not been told of one, and who has to be asked again.
@@ -107,7 +111,7 @@ impl Engine {
     fn take_patch(
         &self,
         hook: &Hook,
-        asking: &Asking<'_>,
+        asking: &WriteAttributes<'_>,
         patch: Option<Value>,
         object: &mut Value,
     ) -> Result<bool, ApiError> {
@@ -122,7 +126,11 @@ impl Engine {
 
     /// Asks the policies, then every webhook that wants to see the object, all at once; the first refusal in order
     /// counts.
-    pub async fn validate(&self, asking: &Asking<'_>, object: &Value) -> Result<Vec<String>, ApiError> {
+    pub async fn validate(
+        &self,
+        asking: &WriteAttributes<'_>,
+        object: &Value,
+    ) -> Result<Vec<String>, ApiError> {
         let mut warnings = self.obey_policies(asking, object)?;
         let hooks = self.webhooks.validating.load_full();
         let mut asked = Vec::new();
@@ -138,7 +146,7 @@ impl Engine {
     }
 
     /// Whether a webhook wants to see a write. Conditions that fail count as the webhook failing.
-    fn is_asked(&self, hook: &Hook, asking: &Asking<'_>, object: &Value) -> Result<bool, ApiError> {
+    fn is_asked(&self, hook: &Hook, asking: &WriteAttributes<'_>, object: &Value) -> Result<bool, ApiError> {
         if !self.is_matched(&hook.matching, asking, object) {
             return Ok(false);
         }
@@ -150,7 +158,7 @@ impl Engine {
             object: if is_delete { &Value::Null } else { object },
             old: asking.old.unwrap_or(&Value::Null),
             request: &review::request(asking, object),
-            rights: Rights::new(self, asking, object),
+            rights: ExpressionAuthorizer::new(self, asking, object),
         };
         match hook.conditions.hold(&write) {
             Ok(holds) => Ok(holds),
@@ -166,7 +174,7 @@ impl Engine {
     async fn ask(
         &self,
         hook: &Hook,
-        asking: &Asking<'_>,
+        asking: &WriteAttributes<'_>,
         object: &Value,
     ) -> Result<review::Answer, ApiError> {
         if asking.dry_run && hook.side_effects == SideEffects::Some {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// The spelling pairs among the built-in kinds that share one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spelling {
+pub enum Representation {
     /// The served version is the stored one.
     Stored,
     /// events.k8s.io/v1, stored as core/v1.
@@ -17,7 +17,7 @@ pub enum Spelling {
     Custom,
 }
 
-impl Spelling {
+impl Representation {
     /// From the stored spelling to the served one.
     pub fn serve(self, object: &mut Value) {
         match self {
@@ -133,10 +133,10 @@ mod tests {
         let cpu = json!({ "type": "Resource", "resource": { "name": "cpu", "target": { "type": "Utilization", "averageUtilization": 80 } } });
         let stored = json!({ "metadata": { "name": "a", "annotations": {} }, "spec": { "maxReplicas": 3, "metrics": [cpu, memory] } });
         let mut served = stored.clone();
-        Spelling::OldAutoscaler.serve(&mut served);
+        Representation::OldAutoscaler.serve(&mut served);
         assert_eq!(served["spec"]["targetCPUUtilizationPercentage"], 80);
         assert_eq!(served["spec"].get("metrics"), None);
-        Spelling::OldAutoscaler.store(&mut served);
+        Representation::OldAutoscaler.store(&mut served);
         assert_eq!(served, stored);
     }
 
@@ -144,12 +144,12 @@ mod tests {
     fn an_event_survives_the_round_trip() {
         let stored = json!({ "involvedObject": { "name": "a" }, "message": "m", "count": 2, "reason": "R" });
         let mut served = stored.clone();
-        Spelling::NewEvent.serve(&mut served);
+        Representation::NewEvent.serve(&mut served);
         assert_eq!(
             served,
             json!({ "regarding": { "name": "a" }, "note": "m", "deprecatedCount": 2, "reason": "R" })
         );
-        Spelling::NewEvent.store(&mut served);
+        Representation::NewEvent.store(&mut served);
         assert_eq!(served, stored);
     }
 }

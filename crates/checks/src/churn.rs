@@ -42,7 +42,7 @@ impl Churn {
     }
 
     /// Ends the writing; then every follower has to get what is there, having seen nothing impossible.
-    /// Answers with what is there.
+    /// Interpreters with what is there.
     pub async fn check(self, followers: &[Follower]) -> Copied {
         self.stop.store(true, Ordering::Relaxed);
         for task in self.tasks {

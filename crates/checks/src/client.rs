@@ -21,7 +21,7 @@ use tokio_rustls::TlsConnector;
 
 /// What opens connections: an address and the credentials of a kubeconfig.
 #[derive(Clone)]
-pub struct Door {
+pub struct ApiClient {
     address: String,
     tls: Arc<ClientConfig>,
     /// What the server's certificate has to say.
@@ -33,7 +33,7 @@ pub struct Connection {
     sender: SendRequest<Full<Bytes>>,
 }
 
-impl Door {
+impl ApiClient {
     /// Reads address and certificates from a kubeconfig that `longshore up` wrote.
     pub fn open(kubeconfig: &Path) -> Self {
         Self::with_credentials_of(kubeconfig, kubeconfig)

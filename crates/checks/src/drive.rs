@@ -9,7 +9,7 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::client::{Connection, Door};
+use crate::client::{ApiClient, Connection};
 use crate::dice::Dice;
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -20,9 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(1_800);
 /// The ways to a control plane and to its three members.
 pub struct Drive {
     /// The control plane.
-    pub control: Door,
+    pub control: ApiClient,
     /// Its members.
-    pub members: Vec<Door>,
+    pub members: Vec<ApiClient>,
 }
 
 impl Drive {
@@ -145,7 +145,7 @@ async fn count(connection: &mut Connection) -> usize {
 }
 
 /// A watch on what happens to a member's Deployments from now on.
-async fn watch(door: &Door) -> (Connection, hyper::body::Incoming) {
+async fn watch(door: &ApiClient) -> (Connection, hyper::body::Incoming) {
     let mut connection = door.connect().await.expect("a connection");
     let (_, list) =
         connection.json(Method::GET, &format!("{DEPLOYMENTS}?limit=1"), "").await.expect("an answer");

@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 
-pub mod bed;
 pub mod churn;
 pub mod client;
 pub mod console;
@@ -11,6 +10,7 @@ pub mod drive;
 pub mod followers;
 pub mod informers;
 pub mod kubectl;
+pub mod kubernetes_clusters;
 pub mod log;
 pub mod process;
 pub mod shell;

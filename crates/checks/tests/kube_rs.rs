@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use apiserver::{ApiServer, Config, InProcess};
 use arc_swap::ArcSwapOption;
 use checks::churn::Churn;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::process::Longshore;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
@@ -51,11 +51,11 @@ fn report(what: &str, figure: f64, unit: &str) {
     let _ = writeln!(std::io::stdout(), "{what:<56} {figure:>12.1} {unit}");
 }
 
-fn start(directory: &Path) -> (Longshore, Door) {
+fn start(directory: &Path) -> (Longshore, ApiClient) {
     let directory = directory.to_str().expect("a readable path");
     let server = Longshore::start(Path::new(BINARY), &["--data-dir", directory, "--port=0", "--members=0"])
         .expect("it starts");
-    let door = Door::open(&server.kubeconfig);
+    let door = ApiClient::open(&server.kubeconfig);
     (server, door)
 }
 
@@ -77,7 +77,7 @@ fn config_map(name: &str, seed: u64) -> Bytes {
 
 /// Runs `request` from so many connections for a while; answers requests per second and the latencies.
 async fn load(
-    door: &Door,
+    door: &ApiClient,
     clients: usize,
     request: impl Fn(u64) -> (Method, String, Bytes, StatusCode) + Send + Sync + 'static,
 ) -> (f64, Vec<Duration>) {
@@ -130,7 +130,7 @@ async fn creates(clients: usize) {
     drop(server);
 }
 
-async fn fill(door: &Door, count: usize) {
+async fn fill(door: &ApiClient, count: usize) {
     let request = |number| {
         let body = config_map(&format!("bench-{number}"), number as u64);
         (Method::POST, COLLECTION.to_owned(), body, StatusCode::CREATED)

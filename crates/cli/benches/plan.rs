@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use checks::client::{Connection, Door};
+use checks::client::{ApiClient, Connection};
 use checks::process::Longshore;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ async fn story(count: usize) {
     let data = data.to_str().expect("a readable path");
     let server = Longshore::start(Path::new(BINARY), &["--data-dir", data, "--port=0", "--members=2"]);
     let server = server.expect("it starts");
-    let door = Door::open(&server.kubeconfig);
+    let door = ApiClient::open(&server.kubeconfig);
     until("the members are ready", || {
         let said = longshore(home.path(), &server, &["status", "-o", "json"]).1;
         said.matches("\"ready\": \"True\"").count() == 2
@@ -110,12 +110,12 @@ fn overriding(value: &str) -> Value {
     })
 }
 
-async fn create(door: &Door, path: &str, object: &Value) {
+async fn create(door: &ApiClient, path: &str, object: &Value) {
     let (status, answer) = door.request(Method::POST, path, object.to_string()).await;
     assert_eq!(status, StatusCode::CREATED, "{answer}");
 }
 
-async fn templates(door: &Door, count: usize) {
+async fn templates(door: &ApiClient, count: usize) {
     let request = |number| {
         let labels = json!({ "app": name(number) });
         let container = json!({ "name": "main", "image": "nginx:1" });

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result};
 use controllers::rest::{Collection, Error, Path};
-use decide::world::Change;
+use decide::snapshot::Change;
 use http::Method;
 use plane::extension::{API_VERSION, EXPLANATIONS, PLANS, Planned, REPORTS, explanation_name};
 use plane::reports::Explanation;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use controllers::gates::Switches;
+use controllers::gates::FeatureGates;
 use controllers::rest::Rest;
-use controllers::snapshot::snapshot;
-use decide::World;
+use controllers::snapshot::list_snapshot;
+use decide::Snapshot;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::progress::saying;
@@ -156,21 +156,21 @@ impl Connection {
 
 impl Control {
     /// The feature gates it runs with; where nobody says, as in Karmada, their defaults.
-    pub async fn switches(&self) -> Result<Switches> {
+    pub async fn feature_gates(&self) -> Result<FeatureGates> {
         plane::published_gates(&self.rest).await.context("ask for the feature gates")
     }
 
     /// Everything that decisions depend on, as it is now.
-    pub async fn world(&self) -> Result<World> {
-        let gates = self.switches().await?.gates;
-        let read = snapshot(&self.rest, gates, jiff::Timestamp::now());
+    pub async fn snapshot(&self) -> Result<Snapshot> {
+        let gates = self.feature_gates().await?.gates;
+        let read = list_snapshot(&self.rest, gates, jiff::Timestamp::now());
         let read = saying("reading the control plane", read).await;
         let read = read.map_err(|error| {
             let hint = "is the context that of a control plane, and may you list there? see --context";
             let causes = format!("{:#}", anyhow::Error::new(error));
             anyhow::Error::new(Hint(hint.to_owned())).context(causes).context("read the control plane")
         });
-        Ok(read?.world)
+        Ok(read?.snapshot)
     }
 
     /// A member that has a context of its own in the kubeconfig.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use apiserver::ApiServer;
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use controllers::ctx::{Ctx, Members};
 use controllers::rest::Rest;
 use controllers::start::{Controllers, start};
-use plane::outlook::Outlook;
+use plane::policy_impact::PolicyImpact;
 use plane::restart::{HeldStart, held_start, publish_held_start};
 
+use crate::feature_gates::SwitchFlags;
 use crate::locals::Local;
-use crate::switches::SwitchFlags;
 use crate::{output, text};
 
 /// Installs Karmada's kinds, joins the members and starts every controller; none run while the start is held.
@@ -21,27 +21,29 @@ pub async fn run(
     server: &ApiServer,
     locals: &[Local],
     flags: &SwitchFlags,
-    outlook: &Outlook,
+    policy_impact: &PolicyImpact,
 ) -> Result<Option<Controllers>> {
-    let switches = flags.switches()?;
+    let feature_gates = flags.feature_gates()?;
     let client = kube::Client::new(server.trusting(Identity::untracked("longshore")), "default");
     let control = Rest::new(client);
     plane::install_kinds(&control).await.context("install the kinds of policies")?;
-    let held = held_start(&control, &switches, outlook.budget(), jiff::Timestamp::now()).await;
+    let held = held_start(&control, &feature_gates, policy_impact.budget(), jiff::Timestamp::now()).await;
     if let Some(held) = held.context("look what the feature gates do")?.filter(|held| !flags.accepts(held)) {
         publish_held_start(&control, Some(&held)).await.context("tell that the controllers wait")?;
         tell(&held);
         return Ok(None);
     }
-    plane::publish_gates(&control, &switches, outlook.budget()).await.context("tell the feature gates")?;
+    plane::publish_gates(&control, &feature_gates, policy_impact.budget())
+        .await
+        .context("tell the feature gates")?;
     publish_held_start(&control, None).await.context("tell that the controllers run")?;
     let members = Members::default();
     for local in locals {
         members.insert(&local.name, Rest::new(local.client()));
         plane::join(&control, &local.cluster()).await.with_context(|| format!("join {}", local.name))?;
     }
-    let ctx = Ctx::new(control, members, switches, Arc::new(jiff::Timestamp::now));
-    outlook.see(ctx.view.clone());
+    let ctx = Ctx::new(control, members, feature_gates, Arc::new(jiff::Timestamp::now));
+    policy_impact.see(ctx.cache.clone());
     let supervisor = ctx.supervisor.clone();
     server.add_liveness(move || supervisor.failure());
     let counted = ctx.clone();

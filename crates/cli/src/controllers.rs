@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use controllers::ctx::{Ctx, Members};
-use controllers::gates::Switches;
-use controllers::leadership::{Candidate, LEASE, Terms};
-use controllers::rest::{Collection, Rest, Warrant};
+use controllers::gates::FeatureGates;
+use controllers::leader_election::{LEASE, LeaderElector, Terms};
+use controllers::rest::{Collection, LeaderFence, Rest};
 use controllers::runtime::Supervisor;
 use controllers::start::start;
 use http::Method;
-use plane::outlook::{Budget, Outlook};
+use plane::policy_impact::{Budget, PolicyImpact};
 use plane::restart::{held_start, publish_held_start};
 use plane::review::Reviewer;
 use plane::webhooks::{Address, install_webhooks};
@@ -27,7 +27,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::Connection;
-use crate::switches::SwitchFlags;
+use crate::feature_gates::SwitchFlags;
 use crate::up::told_to_stop;
 use crate::{Hint, output};
 
@@ -78,7 +78,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     webhook_token_file: Option<PathBuf>,
     #[command(flatten)]
-    switches: SwitchFlags,
+    feature_gates: SwitchFlags,
     /// How many seconds others wait for a replica that leads and is silent
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(3..=3_600))]
     lease_seconds: u32,
@@ -120,23 +120,23 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     let client = arguments.connection.lasting().await?;
     // The lease has to be renewed however much else there is to ask for.
     let urgent = Rest::new(client.clone());
-    let control = Rest::new(client).with_regard();
-    let switches = arguments.switches.switches()?;
+    let control = Rest::new(client).with_concurrency_limit();
+    let feature_gates = arguments.feature_gates.feature_gates()?;
     let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
-    prepare(&control, arguments, &switches, budget).await?;
-    let outlook = Outlook::new(budget)
+    prepare(&control, arguments, &feature_gates, budget).await?;
+    let policy_impact = PolicyImpact::new(budget)
         .refusing_unknown_clusters(arguments.refuse_unknown_clusters)
         .with_controllers(own_user(&control).await);
-    let warrant = Warrant::default();
+    let fence = LeaderFence::default();
     let ctx = Ctx::new(
-        control.clone().under(warrant.clone()),
+        control.clone().under(fence.clone()),
         Members::default(),
-        switches.clone(),
+        feature_gates.clone(),
         Arc::new(jiff::Timestamp::now),
     );
-    outlook.see(ctx.view.clone());
+    policy_impact.see(ctx.cache.clone());
     let (ending, stop) = (CancellationToken::new(), CancellationToken::new());
-    let reviewer = reviewer(switches, outlook);
+    let reviewer = reviewer(feature_gates, policy_impact);
     let supervisor = ctx.supervisor.clone();
     let reviews = Reviews::new(reviewer, access(arguments)?, supervisor.clone());
     let (upkeep, mut reviewed) = open_webhooks(&control, arguments, reviews, &stop).await?;
@@ -146,7 +146,7 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     let mut served = tokio::spawn(serve(listener, None, answers, stop.clone()));
     let running = start(ctx);
     output::print(&format!("controllers run; health and metrics on http://{health}\n"))?;
-    let candidate = candidate(urgent, arguments, warrant);
+    let candidate = candidate(urgent, arguments, fence);
     let told = told_to_stop()?;
     let ended = tokio::select! {
         biased;
@@ -166,7 +166,7 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     let told_again = told_to_stop()?;
     // What is under way may end before somebody else begins.
     running.shut_down().await;
-    candidate.warrant.revoke();
+    candidate.fence.revoke();
     // Whoever waits for the lease need not wait any longer; if that fails, it runs out.
     let _ = tokio::time::timeout(RESIGN_PATIENCE, candidate.resign()).await;
     tokio::select! {
@@ -185,7 +185,12 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
 }
 
 /// What has to be there before anything can run: the kinds, a place for our own objects, a note about the gates.
-async fn prepare(control: &Rest, arguments: &Arguments, switches: &Switches, budget: Budget) -> Result<()> {
+async fn prepare(
+    control: &Rest,
+    arguments: &Arguments,
+    feature_gates: &FeatureGates,
+    budget: Budget,
+) -> Result<()> {
     plane::install_kinds(control).await.map_err(|error| {
         let hint = "is it the kubeconfig of an API server, and may its user define kinds?";
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context("install the kinds of policies")
@@ -203,15 +208,15 @@ async fn prepare(control: &Rest, arguments: &Arguments, switches: &Switches, bud
     plane::ensure_namespace(control, namespace, &marks)
         .await
         .with_context(|| format!("make namespace {namespace}"))?;
-    let held = held_start(control, switches, budget, jiff::Timestamp::now()).await;
+    let held = held_start(control, feature_gates, budget, jiff::Timestamp::now()).await;
     if let Some(held) = held.context("look what the feature gates do")?
-        && !arguments.switches.accepts(&held)
+        && !arguments.feature_gates.accepts(&held)
     {
         publish_held_start(control, Some(&held)).await.context("tell that the controllers wait")?;
         crate::control::tell(&held);
         bail!("the feature gates do more than a budget allows");
     }
-    plane::publish_gates(control, switches, budget).await.context("tell the feature gates")?;
+    plane::publish_gates(control, feature_gates, budget).await.context("tell the feature gates")?;
     publish_held_start(control, None).await.context("tell that the controllers run")
 }
 
@@ -256,22 +261,22 @@ fn access(arguments: &Arguments) -> Result<Access> {
     Ok(Access { certificates, token })
 }
 
-fn reviewer(switches: Switches, outlook: Outlook) -> Reviewer {
+fn reviewer(feature_gates: FeatureGates, policy_impact: PolicyImpact) -> Reviewer {
     let random = Arc::new(rand::random::<u128>);
     let now = Arc::new(jiff::Timestamp::now);
-    let rules = plane::admission::rules(switches.gates, random.clone(), now.clone(), outlook);
+    let rules = plane::admission::rules(feature_gates.gates, random.clone(), now.clone(), policy_impact);
     Reviewer { rules, random, now }
 }
 
-fn candidate(control: Rest, arguments: &Arguments, warrant: Warrant) -> Candidate {
+fn candidate(control: Rest, arguments: &Arguments, fence: LeaderFence) -> LeaderElector {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    Candidate {
+    LeaderElector {
         control,
         namespace: arguments.system_namespace.clone(),
         name: LEASE.to_owned(),
         identity: format!("{}_{:032x}", host.trim(), rand::random::<u128>()),
         terms: Terms::of(Duration::from_secs(arguments.lease_seconds.into())),
-        warrant,
+        fence,
     }
 }
 
@@ -367,7 +372,7 @@ mod tests {
             root_ca: String::new(),
         };
         let server = apiserver::ApiServer::new(config).await.expect("an empty store opens");
-        let trusted = server.trusting(apiserver::auth::Identity::internal("test"));
+        let trusted = server.trusting(apiserver::authn::Identity::internal("test"));
         let control = Rest::new(kube::Client::new(trusted, "default"));
         let keys = Keys { control, namespace: "default".to_owned(), names: vec!["here".to_owned()] };
         let kept = keys.current(None, jiff::Timestamp::now()).await.expect("they can be made");

@@ -26,8 +26,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     }
     let control = arguments.connection.open().await?;
     let definitions = plane::wanted_definitions(&control.rest).await.context("list the APIServices")?;
-    for left_out in &definitions.aggregated {
-        let name = left_out["metadata"]["name"].as_str().unwrap_or_default();
+    for skipped in &definitions.aggregated {
+        let name = skipped["metadata"]["name"].as_str().unwrap_or_default();
         output::tell(&format!("{name} is left out: an APIService serves this kind"));
     }
     definitions.wanted.iter().try_for_each(print)

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
 
 use anyhow::{Context as _, Result, anyhow};
-use scenario::{Deed, Failure, Hero, Scenario, Scene};
+use scenario::{Failure, NarratedAction, Scenario, Scene, Subject};
 
 use crate::Hint;
 use crate::demo::changes::{Mark, changes};
@@ -108,7 +108,7 @@ fn gates(story: &Scenario) -> Option<String> {
 
 /// What there is to say about a step; nothing if it only looked whether all is as it should be.
 fn told(scene: &Scene<'_>, number: &mut usize, paint: Paint) -> String {
-    if let Deed::Look(events) = &scene.deed {
+    if let NarratedAction::Look(events) = &scene.deed {
         let lines = events.iter().map(|(_, event)| format!("{}\n", wrapped("    event: ", event)));
         return lines.collect();
     }
@@ -129,7 +129,7 @@ fn told(scene: &Scene<'_>, number: &mut usize, paint: Paint) -> String {
 }
 
 /// How one of those fared whom the story is about.
-fn fared(hero: &Hero<'_>, paint: Paint) -> Option<String> {
+fn fared(hero: &Subject<'_>, paint: Paint) -> Option<String> {
     let name = hero.reference.to_string();
     if hero.before.is_none() && hero.now.is_none() {
         return None;

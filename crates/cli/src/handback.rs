@@ -47,9 +47,9 @@ pub async fn run(arguments: &Arguments) -> Result<ExitCode> {
     if !arguments.check {
         lease::nobody_leads(&control.rest, &arguments.system_namespace).await?;
     }
-    let world = control.world().await?;
-    let steps = steps(&control.rest, &world, &arguments.system_namespace).await?;
-    for caveat in caveats(&world) {
+    let snapshot = control.snapshot().await?;
+    let steps = steps(&control.rest, &snapshot, &arguments.system_namespace).await?;
+    for caveat in caveats(&snapshot) {
         output::tell(&format!("note: {caveat}"));
     }
     if arguments.check || arguments.dry_run {

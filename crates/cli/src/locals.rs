@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use apiserver::{ConnectionLimits, Frontend};
 use member::{Member, NodeSpec, Options, Stages};
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Certificates;
+use crate::encryption_key::Sealing;
 use crate::kubeconfig;
-use crate::sealing::Sealing;
 
 /// Regions and zones that local members are spread over.
 const PLACES: [(&str, &str); 3] = [("east", "east-1"), ("west", "west-1"), ("west", "west-2")];
@@ -43,7 +43,7 @@ pub struct Setting<'a> {
     /// The certificates of the control plane, which serve the members too.
     pub certificates: &'a Certificates,
     /// What makes secrets unreadable on disk.
-    pub sealing: &'a Sealing,
+    pub encryption_key: &'a Sealing,
     /// Told when everything ends.
     pub stop: CancellationToken,
     /// How many connections each of them takes.
@@ -59,8 +59,12 @@ impl Local {
             Some(directory) => {
                 let directory = directory.join("members").join(&name);
                 crate::places::private_directory(&directory)?;
-                Store::open_sealed(&directory, store::Options::default(), setting.sealing.seal())
-                    .with_context(|| format!("open the store of {name}"))?
+                Store::open_encrypted(
+                    &directory,
+                    store::Options::default(),
+                    setting.encryption_key.encryption(),
+                )
+                .with_context(|| format!("open the store of {name}"))?
             }
         };
         let options = Options {

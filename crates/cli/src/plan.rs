@@ -6,13 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
-use controllers::gates::Switches;
+use controllers::gates::FeatureGates;
 use controllers::snapshot::works;
+use decide::admission_warnings::admission_warnings;
 use decide::budget::{Subject, approval};
 use decide::plan::{Breakdown, Plan, add_rendered, breakdown, plan, unsettled};
-use decide::remarks::remarks;
-use decide::world::{Answers, Change};
-use decide::{Gates, PolicyKey, World, unknown_clusters};
+use decide::snapshot::{Change, Interpreters};
+use decide::{Gates, PolicyKey, Snapshot, unknown_clusters};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ pub struct Arguments {
     restart: bool,
     /// The feature gates of that restart, where they are others: StaticPolicy=true,Failover=false
     #[arg(long, value_name = "GATES", requires = "restart", value_parser = controllers::gates::parse)]
-    feature_gates: Option<Switches>,
+    feature_gates: Option<FeatureGates>,
     /// Show every template by itself, not only one of those to which the same happens
     #[arg(long)]
     detailed: bool,
@@ -87,11 +87,11 @@ pub async fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// What a restart would do, to the last Work.
 async fn restarted(control: &Control) -> Result<Plan> {
-    let world = control.world().await?;
-    let mut plan = unsettled(&world, Answers::BRAIN);
+    let snapshot = control.snapshot().await?;
+    let mut plan = unsettled(&snapshot, Interpreters::BUILT_IN);
     let works = saying("reading the Works", works(&control.rest)).await.context("list the Works")?;
     let works: Vec<_> = works.into_values().collect();
-    add_rendered(&mut plan, &world, &works, Answers::BRAIN);
+    add_rendered(&mut plan, &snapshot, &works, Interpreters::BUILT_IN);
     Ok(plan)
 }
 
@@ -107,14 +107,14 @@ struct Document<'p> {
 
 /// What a restart would do, with the gates that there are or with others.
 async fn restart(arguments: &Arguments, control: &Control) -> Result<Planned> {
-    let Some(switches) = &arguments.feature_gates else {
+    let Some(feature_gates) = &arguments.feature_gates else {
         return Ok(Planned { plan: restarted(control).await?, ..Planned::default() });
     };
-    let world = control.world().await?;
-    let gates = Gates { left_out: world.gates.left_out.clone(), ..switches.gates.clone() };
-    let plan = decide::plan::restarted(&world, gates, Answers::BRAIN);
+    let snapshot = control.snapshot().await?;
+    let gates = Gates { skipped: snapshot.gates.skipped.clone(), ..feature_gates.gates.clone() };
+    let plan = decide::plan::restarted(&snapshot, gates, Interpreters::BUILT_IN);
     let budget = plane::published_budget(&control.rest).await?;
-    let note = plane::restart::judged(&world, &plan, budget)
+    let note = plane::restart::judged(&snapshot, &plan, budget)
         .map(|(why, digest)| format!("Such a start waits for --accept={digest}: {why}"));
     Ok(Planned { plan, notes: note.into_iter().collect(), ..Planned::default() })
 }
@@ -185,14 +185,14 @@ pub async fn planned(control: &Control, requests: &[(Request, Option<Value>)]) -
     if control.computes().await? {
         return computed(control, &changes, beyond).await;
     }
-    let world = control.world().await?;
-    let gates = control.switches().await?.changed();
-    let plan = plan(&world, &changes, Answers::BRAIN)?;
-    let late = order::late_policies(&world, &changes, &plan)?;
+    let snapshot = control.snapshot().await?;
+    let gates = control.feature_gates().await?.changed();
+    let plan = plan(&snapshot, &changes, Interpreters::BUILT_IN)?;
+    let late = order::late_policies(&snapshot, &changes, &plan)?;
     let notes =
-        beyond.iter().map(ToString::to_string).chain(late).chain(remarked(&world, &changes)?).collect();
+        beyond.iter().map(ToString::to_string).chain(late).chain(remarked(&snapshot, &changes)?).collect();
     let approval = match requests {
-        [(request, live)] => Some(approval(&world, &plan, &subject(request, live.as_ref()))),
+        [(request, live)] => Some(approval(&snapshot, &plan, &subject(request, live.as_ref()))),
         _ => None,
     };
     Ok(Planned { plan, notes, gates, beyond, approval })
@@ -220,8 +220,8 @@ async fn computed(control: &Control, changes: &[Change], beyond: Vec<Beyond>) ->
 }
 
 /// What there is to say about the policies among the changes.
-fn remarked(world: &World, changes: &[Change]) -> Result<Vec<String>> {
-    let mut after = world.clone();
+fn remarked(snapshot: &Snapshot, changes: &[Change]) -> Result<Vec<String>> {
+    let mut after = snapshot.clone();
     for change in changes {
         after.apply(change)?;
     }
@@ -231,11 +231,13 @@ fn remarked(world: &World, changes: &[Change]) -> Result<Vec<String>> {
     });
     // Who says what it said before is not commented upon.
     let is_new = |key: &PolicyKey| {
-        let spec = |world: &World| world.policies.get(key).map(|policy| policy.spec.clone());
-        spec(world) != spec(&after)
+        let spec = |snapshot: &Snapshot| snapshot.policies.get(key).map(|policy| policy.spec.clone());
+        spec(snapshot) != spec(&after)
     };
-    let mut said: Vec<String> =
-        policies.filter(is_new).flat_map(|policy| remarks(&after, &policy, Answers::BRAIN)).collect();
+    let mut said: Vec<String> = policies
+        .filter(is_new)
+        .flat_map(|policy| admission_warnings(&after, &policy, Interpreters::BUILT_IN))
+        .collect();
     let others = changes.iter().filter_map(|change| match change {
         Change::Put(object) if policy(object).is_none() => Some(object),
         Change::Put(_) | Change::Delete { .. } => None,

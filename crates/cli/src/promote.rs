@@ -6,10 +6,10 @@ use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
 use api::{labels, names};
 use controllers::rest::{Collection, Error};
 use controllers::snapshot::is_secret;
+use decide::snapshot::{Change, Interpreters};
 use decide::why::why;
 use decide::works::prune;
-use decide::world::{Answers, Change};
-use decide::{PolicyKey, World};
+use decide::{PolicyKey, Snapshot};
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
@@ -42,7 +42,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let template = template(&target, &arguments.cluster, found)?;
     let policy = policy(&target, &arguments.cluster);
     is_free(&control, &target).await?;
-    is_kept(&control.world().await?, &target, &template, &policy)?;
+    is_kept(&control.snapshot().await?, &target, &template, &policy)?;
     if arguments.dry_run {
         return shown(template, &policy);
     }
@@ -129,8 +129,8 @@ async fn is_free(control: &Control, target: &Target) -> Result<()> {
 }
 
 /// Asks on paper who would claim it: only the new policy keeps it where it is.
-fn is_kept(world: &World, target: &Target, template: &Value, policy: &Value) -> Result<()> {
-    let mut then = world.clone();
+fn is_kept(snapshot: &Snapshot, target: &Target, template: &Value, policy: &Value) -> Result<()> {
+    let mut then = snapshot.clone();
     let mut policy = policy.clone();
     policy["metadata"]["uid"] = json!("promoted");
     policy["metadata"]["generation"] = json!(1);
@@ -138,12 +138,12 @@ fn is_kept(world: &World, target: &Target, template: &Value, policy: &Value) -> 
         then.apply(&Change::Put(object.clone().into()))?;
     }
     let key = target.template();
-    then.settle(&[key.clone().into()].into(), Answers::BRAIN);
+    then.settle(&[key.clone().into()].into(), Interpreters::BUILT_IN);
     let own = PolicyKey {
         namespace: target.namespace.clone(),
         name: policy["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
     };
-    let Some(why) = why(&then, &key, Answers::BRAIN) else { return Ok(()) };
+    let Some(why) = why(&then, &key, Interpreters::BUILT_IN) else { return Ok(()) };
     if why.owner.as_ref() == Some(&own) {
         return Ok(());
     }

@@ -8,8 +8,8 @@ use controllers::rest::Error;
 use decide::budget::{Effects, excess};
 use decide::orphans::orphans;
 use decide::plan::plan;
-use decide::world::{Answers, Change};
-use decide::{TemplateKey, World};
+use decide::snapshot::{Change, Interpreters};
+use decide::{Snapshot, TemplateKey};
 use futures::{StreamExt as _, stream};
 use plane::reports::{Standing, standing};
 use serde_json::{Value, json};
@@ -53,12 +53,12 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if control.computes().await? {
         return computed::run(arguments, &control, &kinds).await;
     }
-    let world = control.world().await?;
-    let chosen = chosen(arguments, &control, &kinds, &world).await?;
+    let snapshot = control.snapshot().await?;
+    let chosen = chosen(arguments, &control, &kinds, &snapshot).await?;
     let mut waiting = Vec::new();
     for key in chosen {
         let Some(target) = kinds.target(&key) else { continue };
-        match standing(&world, &key) {
+        match standing(&snapshot, &key) {
             Standing::Waits => waiting.push(target),
             Standing::UpToDate if arguments.policy.is_some() || arguments.selector.is_some() => {}
             settled => output::tell(&format!("{} {settled}", target.printed())),
@@ -67,7 +67,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if waiting.is_empty() {
         output::tell("Nothing waits for a change of its template.");
     }
-    let planned = planned(&control, &world, &waiting).await?;
+    let planned = planned(&control, &snapshot, &waiting).await?;
     let question = format!("Let {} follow now?", counted(waiting.len()));
     if !waiting.is_empty() && matches!(arguments.consent.to(&question, &planned)?, Answer::Shown) {
         let lines = waiting.iter().map(|target| {
@@ -83,15 +83,15 @@ fn counted(templates: usize) -> String {
 }
 
 /// What the wishes would do together. The server judges them one by one, so the budget of all is judged here.
-async fn planned(control: &Control, world: &World, waiting: &[Target]) -> Result<Planned> {
+async fn planned(control: &Control, snapshot: &Snapshot, waiting: &[Target]) -> Result<Planned> {
     let changes = waiting.iter().filter_map(|target| {
-        let mut object = world.templates.get(&target.template())?.object();
+        let mut object = snapshot.templates.get(&target.template())?.object();
         object["metadata"]["annotations"][RECONCILE] = "planned".into();
         Some(Change::Put(object.into()))
     });
-    let plan = plan(world, &changes.collect::<Vec<_>>(), Answers::BRAIN)?;
+    let plan = plan(snapshot, &changes.collect::<Vec<_>>(), Interpreters::BUILT_IN)?;
     let budget = plane::published_budget(&control.rest).await.context("ask for the budget")?;
-    let excess = excess(world, &plan, budget, |_| Effects::default());
+    let excess = excess(snapshot, &plan, budget, |_| Effects::default());
     let beyond = excess.map(|excess| Beyond { why: excess.to_string(), plan: String::new() });
     // Each wish is approved by itself, with what the server answers.
     Ok(Planned {
@@ -152,21 +152,23 @@ async fn chosen(
     arguments: &Arguments,
     control: &Control,
     kinds: &Kinds,
-    world: &World,
+    snapshot: &Snapshot,
 ) -> Result<Vec<TemplateKey>> {
     if let Some(name) = &arguments.policy {
         let found = policies::find(control, name).await?;
-        let policy =
-            world.policies.get(&found.key()).ok_or_else(|| anyhow!("{} has just gone", found.printed()))?;
-        let claimed = world.templates.claimed(policy.id()).map(|key| TemplateKey::clone(key));
+        let policy = snapshot
+            .policies
+            .get(&found.key())
+            .ok_or_else(|| anyhow!("{} has just gone", found.printed()))?;
+        let claimed = snapshot.templates.claimed(policy.id()).map(|key| TemplateKey::clone(key));
         // What runs without a policy would follow this one.
-        let orphans = orphans(world, Answers::BRAIN).into_iter();
+        let orphans = orphans(snapshot, Interpreters::BUILT_IN).into_iter();
         let orphans = orphans.filter(|orphan| orphan.would_follow.as_ref() == Some(&policy.key));
         return Ok(sorted(claimed.chain(orphans.map(|orphan| orphan.template))));
     }
     let Some(selector) = &arguments.selector else {
         let targets = kinds.targets(&arguments.what, &control.namespace)?;
-        let missing = targets.iter().find(|target| world.templates.get(&target.template()).is_none());
+        let missing = targets.iter().find(|target| snapshot.templates.get(&target.template()).is_none());
         if let Some(missing) = missing {
             let hint = Hint("is the name right, and the namespace (-n)?".to_owned());
             let context = format!("{} {:?} not found", missing.kind.plural, missing.name);
@@ -186,7 +188,7 @@ async fn chosen(
             arguments.all_namespaces || key.namespace.is_empty() || key.namespace == control.namespace;
         in_reach && (named.is_empty() || of_kind)
     };
-    let matching = world.templates.iter().filter(|template| is_meant(&template.key)).filter(|template| {
+    let matching = snapshot.templates.iter().filter(|template| is_meant(&template.key)).filter(|template| {
         // Who claims a template is an annotation, as the name of a policy may be longer than a label may be.
         let annotation = |key: &str| template.annotations.get(key).filter(|_| is_claim(key));
         selector.matches(|key| template.labels.get(key).or_else(|| annotation(key)))

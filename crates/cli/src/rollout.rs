@@ -260,10 +260,10 @@ async fn followed(control: &Control, found: &Found) -> Result<Vec<Follower>> {
         let owned = answer.report.into_iter().filter(|one| one.owner == Some(found.key()));
         return Ok(owned.filter_map(|one| one.follower).collect());
     }
-    let world = control.world().await.context("find who follows")?;
+    let snapshot = control.snapshot().await.context("find who follows")?;
     let policy =
-        world.policies.get(&found.key()).ok_or_else(|| anyhow!("{} has just gone", found.printed()))?;
-    Ok(followers(&world, policy))
+        snapshot.policies.get(&found.key()).ok_or_else(|| anyhow!("{} has just gone", found.printed()))?;
+    Ok(followers(&snapshot, policy))
 }
 
 fn generation(policy: &Value) -> i64 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use apiserver::audit::{Audit, AuditFile, AuditPolicy, Rotation};
-use apiserver::auth::{StaticTokens, TokenKeys};
+use apiserver::authn::{StaticTokens, TokenKeys};
 use apiserver::{Limits, Security, StorageLimits};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use decide::world::{Answers, Change};
-use decide::{TemplateKey, World};
+use decide::snapshot::{Change, Interpreters};
+use decide::{Snapshot, TemplateKey};
 use serde_json::{Value, json};
 
 /// A control plane on paper: what is written is settled at once, as the controllers would.
 #[derive(Default)]
 pub struct Stage {
     /// Everything in it.
-    pub world: World,
+    pub snapshot: Snapshot,
     writes: u64,
 }
 
@@ -52,7 +52,7 @@ impl Stage {
     /// Writes an object with what a server adds: uid, generation and stamps.
     pub fn put(&mut self, object: Value) {
         self.put_unsettled(object);
-        self.world.settle_all(Answers::BRAIN);
+        self.snapshot.settle_all(Interpreters::BUILT_IN);
     }
 
     /// So many Deployments, of one to three replicas, all of them at once.
@@ -64,7 +64,7 @@ impl Stage {
                 "spec": { "replicas": 1 + index % 3, "template": { "spec": {} } },
             }));
         }
-        self.world.settle_all(Answers::BRAIN);
+        self.snapshot.settle_all(Interpreters::BUILT_IN);
     }
 
     fn put_unsettled(&mut self, mut object: Value) {
@@ -79,7 +79,7 @@ impl Stage {
         if metadata["generation"].is_null() {
             metadata["generation"] = json!(1);
         }
-        self.world.apply(&Change::Put(Arc::new(object))).expect("it makes sense");
+        self.snapshot.apply(&Change::Put(Arc::new(object))).expect("it makes sense");
     }
 
     /// A policy in its first generation; it sends nginx to member1 unless its spec says otherwise.
@@ -107,8 +107,8 @@ impl Stage {
     /// The Deployment nginx with so many replicas; what was written on it stays.
     pub fn nginx(&mut self, replicas: i32) {
         let key = nginx();
-        let marks = self.world.templates.get(&key).map(|template| template.annotations.clone());
-        let labels = self.world.templates.get(&key).map(|template| template.labels.clone());
+        let marks = self.snapshot.templates.get(&key).map(|template| template.annotations.clone());
+        let labels = self.snapshot.templates.get(&key).map(|template| template.labels.clone());
         let mut labels = labels.unwrap_or_default();
         labels.insert("app".to_owned(), "nginx".to_owned());
         self.put(json!({
@@ -126,8 +126,8 @@ impl Stage {
             namespace: "default".to_owned(),
             name: name.to_owned(),
         };
-        self.world.apply(&change).expect("it makes sense");
-        self.world.settle_all(Answers::BRAIN);
+        self.snapshot.apply(&change).expect("it makes sense");
+        self.snapshot.settle_all(Interpreters::BUILT_IN);
     }
 }
 

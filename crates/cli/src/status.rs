@@ -61,9 +61,9 @@ async fn seen(control: &Control) -> Result<Report> {
     if control.computes().await? {
         return computed(control).await;
     }
-    let world = control.world().await?;
-    let gates = control.switches().await?.changed();
-    let mut report = report(&world, control.context.clone(), gates);
+    let snapshot = control.snapshot().await?;
+    let gates = control.feature_gates().await?.changed();
+    let mut report = report(&snapshot, control.context.clone(), gates);
     let unready = control.rest.fetch_text(&Path::fixed("/readyz")).await.err();
     report.problems = unready.map(|error| problems(&error)).unwrap_or_default();
     Ok(report)

@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result};
 use api::{Suspension, kinds, names};
 use controllers::rest::{Collection, Error};
-use decide::world::Change;
+use decide::snapshot::Change;
 use plane::reports::Report;
 use serde_json::{Value, json};
 
@@ -113,8 +113,8 @@ async fn tell_released(control: &Control, change: &Change) -> Result<()> {
         output::tell(plan::shown(&answer.plan, &answer.notes, false, Paint::of_stdout()).trim_end());
         return Ok(());
     }
-    let world = control.world().await?;
-    let released = released(&world, change)?;
+    let snapshot = control.snapshot().await?;
+    let released = released(&snapshot, change)?;
     match released.is_empty() {
         true => output::tell("Nothing is dispatched by that: nothing waits, or others hold it too."),
         false => output::tell(&format!("This dispatches\n{}", released::shown(&released).trim_end())),
@@ -317,8 +317,8 @@ async fn not_suspended(control: &Control, what: &What, braked: &Braked) -> Resul
         let why = match control.computes().await? {
             true => Some(control.computed_explanation(&target, None).await?.why),
             false => {
-                let world = control.world().await?;
-                decide::why::why(&world, &target.template(), decide::world::Answers::BRAIN)
+                let snapshot = control.snapshot().await?;
+                decide::why::why(&snapshot, &target.template(), decide::snapshot::Interpreters::BUILT_IN)
             }
         };
         if let Some(hold) = why.and_then(|why| why.holds.into_iter().next()) {

@@ -128,7 +128,7 @@ fn play(arguments: &Arguments, scenarios: &[Scenario], tell: impl Fn(&Outcome<'_
     runtime.context("start the runtime")?.block_on(async {
         let live = Live::connect(control, &arguments.member).await?;
         scenario::run_live(scenarios, &live, &gates, tell).await;
-        Ok::<(), scenario::Trouble>(())
+        Ok::<(), scenario::PlayError>(())
     })?;
     Ok(())
 }

@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use apiserver::{ApiServer, Config, Frontend, Security};
-use controllers::gates::Switches;
-use plane::outlook::{Budget, Outlook};
+use controllers::gates::FeatureGates;
+use plane::policy_impact::{Budget, PolicyImpact};
 use store::{Options, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Certificates;
+use crate::encryption_key::Sealing;
+use crate::feature_gates::SwitchFlags;
 use crate::greeting::{Greeting, say_goodbye};
 use crate::kubeconfig::{CONTROL, kubeconfig};
 use crate::locals::{Local, Setting};
-use crate::sealing::Sealing;
-use crate::switches::SwitchFlags;
 use crate::{Hint, control, places};
 
 /// However long history is kept, it is no more than this.
@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=20))]
     members: u8,
     #[command(flatten)]
-    switches: SwitchFlags,
+    feature_gates: SwitchFlags,
     /// How many seconds a watch that was interrupted can go on where it was
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     history_seconds: u32,
@@ -81,14 +81,16 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let listener = listen(arguments.bind_address, arguments.port).await?;
     let bound = listener.local_addr().context("read the port")?;
     let address = local(bound);
-    let sealing = Sealing::load(arguments.security.encryption_key_file.as_deref(), &data_dir)?;
-    let (store, certificates) = open(arguments, &data_dir, &sealing)?;
-    let switches = arguments.switches.switches()?;
+    let encryption_key = Sealing::load(arguments.security.encryption_key_file.as_deref(), &data_dir)?;
+    let (store, certificates) = open(arguments, &data_dir, &encryption_key)?;
+    let feature_gates = arguments.feature_gates.feature_gates()?;
     let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
-    let outlook = Outlook::new(budget).refusing_unknown_clusters(arguments.refuse_unknown_clusters);
+    let policy_impact =
+        PolicyImpact::new(budget).refusing_unknown_clusters(arguments.refuse_unknown_clusters);
     let kept_in = (!arguments.ephemeral).then_some(data_dir.as_path());
     let security = arguments.security.security(kept_in, arguments.limits.storage())?;
-    let server = start_server(store.clone(), &certificates, &switches, outlook.clone(), security).await?;
+    let server =
+        start_server(store.clone(), &certificates, &feature_gates, policy_impact.clone(), security).await?;
     server.advertise(bound);
     let history = Duration::from_secs(arguments.history_seconds.into());
     let chores = server.start_housekeeping_with_history(history, HISTORY_BYTES_MAX);
@@ -100,12 +102,12 @@ async fn up(arguments: &Arguments) -> Result<()> {
         data_dir: kept_in,
         kubeconfig: &file,
         certificates: &certificates,
-        sealing: &sealing,
+        encryption_key: &encryption_key,
         stop: stop.clone(),
         connections: crate::limits::member_connections(arguments.members.into()),
     };
     let locals = start_locals(arguments.members, &setting).await?;
-    let controllers = control::run(&server, &locals, &arguments.switches, &outlook).await?;
+    let controllers = control::run(&server, &locals, &arguments.feature_gates, &policy_impact).await?;
     places::private_file(&file, &kubeconfig(&contexts(address, &locals), &certificates))?;
     // Signals are listened for before the greeting: a script that reads it may send one at once.
     let told = told_to_stop()?;
@@ -146,7 +148,7 @@ fn greet(
         is_kept: !arguments.ephemeral,
         is_again,
         members,
-        gates: arguments.switches.switches()?.changed(),
+        gates: arguments.feature_gates.feature_gates()?.changed(),
     };
     greeting.print()
 }
@@ -183,24 +185,24 @@ async fn listen(ip: IpAddr, port: u16) -> Result<TcpListener> {
     })
 }
 
-fn open(arguments: &Arguments, data_dir: &Path, sealing: &Sealing) -> Result<(Store, Certificates)> {
+fn open(arguments: &Arguments, data_dir: &Path, encryption_key: &Sealing) -> Result<(Store, Certificates)> {
     let names = names(arguments);
     if arguments.ephemeral {
         return Ok((Store::in_memory(), Certificates::ephemeral(&names)?));
     }
     let directory = data_dir.join("store");
     places::private_directory(&directory)?;
-    let store = Store::open_sealed(&directory, Options::default(), sealing.seal())
+    let store = Store::open_encrypted(&directory, Options::default(), encryption_key.encryption())
         .map_err(|error| {
             let hint = match &error {
                 store::OpenError::Locked { .. } => "stop the other longshore, or name another directory with --data-dir",
                 _ => "nothing was changed; restore the directory from a backup, or start anew with another --data-dir",
             };
-            let hint = sealing.hint(&error).unwrap_or_else(|| Hint(hint.to_owned()));
+            let hint = encryption_key.hint(&error).unwrap_or_else(|| Hint(hint.to_owned()));
             anyhow::Error::new(hint).context(error)
         })
         .with_context(|| format!("open the store in {}", directory.display()))?;
-    sealing.keep()?;
+    encryption_key.keep()?;
     Ok((store, Certificates::load_or_make(data_dir, &names)?))
 }
 
@@ -223,25 +225,25 @@ fn local(address: SocketAddr) -> SocketAddr {
 async fn start_server(
     store: Store,
     certificates: &Certificates,
-    switches: &Switches,
-    outlook: Outlook,
+    feature_gates: &FeatureGates,
+    policy_impact: PolicyImpact,
     security: Security,
 ) -> Result<ApiServer> {
-    let computing = outlook.clone();
+    let computing = policy_impact.clone();
     let config = Config {
         store,
         now: Arc::new(jiff::Timestamp::now),
         random: Arc::new(rand::random),
         admission: plane::admission::rules(
-            switches.gates.clone(),
+            feature_gates.gates.clone(),
             Arc::new(rand::random),
             Arc::new(jiff::Timestamp::now),
-            outlook,
+            policy_impact,
         ),
         root_ca: certificates.authority.clone(),
     };
     let extension =
-        plane::extension::extension(computing, switches.changed(), Arc::new(jiff::Timestamp::now));
+        plane::extension::extension(computing, feature_gates.changed(), Arc::new(jiff::Timestamp::now));
     ApiServer::extended(config, security, Some(extension)).await.context("prepare the API server")
 }
 

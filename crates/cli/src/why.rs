@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use api::{Work, labels};
 use controllers::rest::{Collection, Rest};
+use decide::snapshot::Interpreters;
 use decide::why::{Why, steps, why};
-use decide::world::Answers;
-use decide::{TemplateKey, World};
+use decide::{Snapshot, TemplateKey};
 use plane::reports::{Delivery, Explanation, Onto, deliveries};
 use serde::{Deserialize, Serialize};
 
@@ -62,9 +62,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             Story { why, members, onto }
         }
         false => {
-            let (world, key) = (control.world().await?, target.template());
-            let works = works(&control.rest, &world, &key).await?;
-            story(&world, &key, cluster, &works).ok_or_else(|| missing(&target))?
+            let (snapshot, key) = (control.snapshot().await?, target.template());
+            let works = works(&control.rest, &snapshot, &key).await?;
+            story(&snapshot, &key, cluster, &works).ok_or_else(|| missing(&target))?
         }
     };
     match arguments.output {
@@ -73,13 +73,13 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-fn story(world: &World, key: &TemplateKey, cluster: Option<&str>, works: &[Work]) -> Option<Story> {
-    let why = why(world, key, Answers::BRAIN)?;
+fn story(snapshot: &Snapshot, key: &TemplateKey, cluster: Option<&str>, works: &[Work]) -> Option<Story> {
+    let why = why(snapshot, key, Interpreters::BUILT_IN)?;
     let onto = cluster.map(|cluster| Onto {
         cluster: cluster.to_owned(),
-        steps: steps(world, key, cluster, Answers::BRAIN).unwrap_or_default(),
+        steps: steps(snapshot, key, cluster, Interpreters::BUILT_IN).unwrap_or_default(),
     });
-    Some(Story { why, members: deliveries(works, &world.clusters), onto })
+    Some(Story { why, members: deliveries(works, &snapshot.clusters), onto })
 }
 
 fn missing(target: &Target) -> anyhow::Error {
@@ -97,8 +97,8 @@ struct List {
 }
 
 /// The Works of a template's binding; their manifests are of no interest here and may hold secrets.
-async fn works(control: &Rest, world: &World, key: &TemplateKey) -> Result<Vec<Work>> {
-    let Some(binding) = world.bindings.get(&key.binding()) else { return Ok(Vec::new()) };
+async fn works(control: &Rest, snapshot: &Snapshot, key: &TemplateKey) -> Result<Vec<Work>> {
+    let Some(binding) = snapshot.bindings.get(&key.binding()) else { return Ok(Vec::new()) };
     let label = match key.namespace.as_str() {
         "" => labels::CLUSTER_RESOURCE_BINDING_PERMANENT_ID,
         _ => labels::RESOURCE_BINDING_PERMANENT_ID,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::process::Longshore;
 use http::Method;
 use tokio::net::TcpStream;
@@ -25,7 +25,7 @@ fn allowed() -> usize {
 async fn an_administrator_gets_in_among_ten_thousand_hostile_connections() {
     let server = Longshore::start(Path::new(BINARY), &["--port=0", "--members=0", "--ephemeral"]);
     let server = server.expect("it starts");
-    let (root, stranger) = (Door::open(&server.kubeconfig), Door::anonymous(&server.kubeconfig));
+    let (root, stranger) = (ApiClient::open(&server.kubeconfig), ApiClient::anonymous(&server.kubeconfig));
     let mut shaken = Vec::new();
     for _ in 0..SHAKEN {
         shaken.push(stranger.connect().await.expect("the server accepts connections"));

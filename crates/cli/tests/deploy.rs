@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::process::Longshore;
 use http::Method;
 use serde_json::Value;
@@ -143,7 +143,7 @@ async fn everything_that_is_watched_is_measured() {
     assert!(asked.len() > 20, "{asked:?}");
     let server = Longshore::start(Path::new(BINARY), &["--port=0", "--members=1", "--ephemeral"]);
     let server = server.expect("it starts");
-    let mut connection = Door::open(&server.kubeconfig).connect().await.expect("a connection");
+    let mut connection = ApiClient::open(&server.kubeconfig).connect().await.expect("a connection");
     let (_, text) = connection.raw(Method::GET, "/metrics", "").await.expect("an answer");
     let text = String::from_utf8_lossy(&text);
     let typed: BTreeSet<&str> =

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::process::Longshore;
 use http::Method;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ impl Plane {
     }
 
     async fn until_ready(&self) {
-        let door = Door::open(&self.file("longshore"));
+        let door = ApiClient::open(&self.file("longshore"));
         let begun = Instant::now();
         loop {
             let (_, list) = door.request(Method::GET, "/apis/cluster.karmada.io/v1alpha1/clusters", "").await;
@@ -104,7 +104,7 @@ impl Plane {
     async fn snapshot(&self) -> BTreeMap<String, Value> {
         let mut found = BTreeMap::new();
         for name in self.contexts() {
-            let door = Door::open(&self.file(name));
+            let door = ApiClient::open(&self.file(name));
             for collection in collections(&door).await {
                 let (_, list) = door.request(Method::GET, &collection, "").await;
                 for object in list["items"].as_array().into_iter().flatten() {
@@ -134,7 +134,7 @@ impl Plane {
 }
 
 /// The paths of all kinds that can be listed, but for those that come and go by themselves.
-async fn collections(door: &Door) -> Vec<String> {
+async fn collections(door: &ApiClient) -> Vec<String> {
     let (_, groups) = door.request(Method::GET, "/apis", "").await;
     let groups = groups["groups"].as_array().cloned().unwrap_or_default();
     let versions = groups.iter().filter_map(|group| group["preferredVersion"]["groupVersion"].as_str());

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::process::Longshore;
 use http::{Method, StatusCode};
 use serde_json::json;
@@ -98,7 +98,7 @@ impl Drop for Mirror {
 }
 
 /// Makes ten objects, changes each and removes every second one.
-async fn churn(door: &Door, round: usize) {
+async fn churn(door: &ApiClient, round: usize) {
     for number in 0..10 {
         let name = format!("r{round}-{number}");
         let body = json!({ "metadata": { "name": name }, "data": { "colour": "blue" } }).to_string();
@@ -121,7 +121,7 @@ async fn a_mirror_survives_restarts_without_listing_again() {
     let mut mirror = Mirror::start(&python, &server.kubeconfig);
     // Every namespace has one config map of its own.
     let own = 1;
-    churn(&Door::open(&server.kubeconfig), 0).await;
+    churn(&ApiClient::open(&server.kubeconfig), 0).await;
     assert_eq!(mirror.settled(), format!("{} objects after 1 lists", own + 5));
     for round in 1..=4 {
         match round % 2 {
@@ -129,7 +129,7 @@ async fn a_mirror_survives_restarts_without_listing_again() {
             _ => assert_eq!(server.interrupt(), Some(0)),
         }
         server = start(home.path(), &[]);
-        churn(&Door::open(&server.kubeconfig), round).await;
+        churn(&ApiClient::open(&server.kubeconfig), round).await;
         assert_eq!(mirror.settled(), format!("{} objects after 1 lists", own + 5 * (round + 1)));
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::process::Longshore;
 use http::Method;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ async fn time_to_ready(directory: &Path) -> (Duration, Longshore, Vec<Value>) {
     let directory = directory.to_str().expect("a readable path");
     let server =
         Longshore::start(Path::new(BINARY), &["--port=0", "--data-dir", directory]).expect("it starts");
-    let door = Door::open(&server.kubeconfig);
+    let door = ApiClient::open(&server.kubeconfig);
     loop {
         let (_, list) = door.request(Method::GET, CLUSTERS, "").await;
         let clusters = list["items"].as_array().cloned().unwrap_or_default();

@@ -5,8 +5,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use checks::bed::{Bed, Plane, Programs, until};
-use checks::client::Door;
+use checks::client::ApiClient;
+use checks::kubernetes_clusters::{KubernetesClusters, Plane, Programs, until};
 use checks::process::Longshore;
 use http::Method;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ const DEFINITION: &str =
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restored_store_and_older_kinds() {
     let Some(programs) = Programs::find() else { return };
-    let bed = Bed::start(&programs, 1).await.expect("the bed starts");
+    let bed = KubernetesClusters::start(&programs, 1).await.expect("the bed starts");
     let mut plane = Plane::start(bed, Path::new(BINARY), 1, &[]).await.expect("Longshore starts on it");
     write(&plane, Method::POST, POLICIES, &policy()).await;
     write(&plane, Method::POST, CONFIG_MAPS, &config_map("kept", "old")).await;
@@ -132,9 +132,9 @@ async fn a_backup_is_taken_while_it_runs_and_restored() {
     is(&member, "later", "new").await.expect("it goes on from there");
 }
 
-fn doors(running: &Longshore) -> (Door, Door) {
+fn doors(running: &Longshore) -> (ApiClient, ApiClient) {
     let kubeconfig = &running.kubeconfig;
-    (Door::open(kubeconfig), Door::of_context(kubeconfig, "member1"))
+    (ApiClient::open(kubeconfig), ApiClient::of_context(kubeconfig, "member1"))
 }
 
 fn copy_all(from: &Path, to: &Path) {
@@ -142,12 +142,12 @@ fn copy_all(from: &Path, to: &Path) {
     assert!(done.expect("cp is there").success(), "{} to {}", from.display(), to.display());
 }
 
-async fn request(door: &Door, method: Method, path: &str, body: &Value) {
+async fn request(door: &ApiClient, method: Method, path: &str, body: &Value) {
     let (status, answer) = door.request(method, path, body.to_string()).await;
     assert!(status.is_success(), "{answer}");
 }
 
-async fn is(member: &Door, name: &str, value: &str) -> anyhow::Result<()> {
+async fn is(member: &ApiClient, name: &str, value: &str) -> anyhow::Result<()> {
     let what = format!("that {name} is {value} in the member");
     until(&what, PATIENCE, async || get(member, name).await["data"]["key"] == value).await
 }
@@ -220,7 +220,7 @@ async fn write(plane: &Plane, method: Method, path: &str, body: &Value) {
     .unwrap_or_else(|error| panic!("{error}: {}", plane.last_words()));
 }
 
-async fn get(door: &Door, name: &str) -> Value {
+async fn get(door: &ApiClient, name: &str) -> Value {
     door.request(Method::GET, &format!("{CONFIG_MAPS}/{name}"), "").await.1
 }
 

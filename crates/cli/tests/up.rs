@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::process::Longshore;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -58,7 +58,7 @@ async fn it_says_where_it_is_and_what_to_type_next() {
     assert!(said.iter().any(|line| line.contains("Ctrl-C")), "{said:?}");
     let text = std::fs::read_to_string(&server.kubeconfig).unwrap();
     assert!(text.contains("current-context: longshore\n"), "{text}");
-    let (status, version) = Door::open(&server.kubeconfig).request(Method::GET, "/version", "").await;
+    let (status, version) = ApiClient::open(&server.kubeconfig).request(Method::GET, "/version", "").await;
     assert_eq!((status, &version["major"]), (StatusCode::OK, &json!("1")));
     assert_eq!(server.interrupt(), Some(0));
 }
@@ -91,7 +91,7 @@ fn only_the_owner_can_read_what_it_keeps() {
 async fn a_second_start_finds_everything_as_it_was() {
     let home = directory();
     let first = start(home.path());
-    let door = Door::open(&first.kubeconfig);
+    let door = ApiClient::open(&first.kubeconfig);
     let path = "/api/v1/namespaces/default/configmaps";
     let body = json!({ "metadata": { "name": "a" }, "data": { "colour": "blue" } }).to_string();
     let (status, created) = door.request(Method::POST, path, body).await;
@@ -117,7 +117,7 @@ async fn a_second_start_finds_everything_as_it_was() {
 
     let second = start(home.path());
     assert_eq!(std::fs::read(home.path().join("ca.crt")).unwrap(), authority, "clients go on trusting it");
-    let door = Door::open(&second.kubeconfig);
+    let door = ApiClient::open(&second.kubeconfig);
     assert_eq!(everything(&door).await, before);
     let (status, list) = door.request(Method::GET, "/apis/example.com/v1/ships", "").await;
     assert_eq!((status, &list["kind"]), (StatusCode::OK, &json!("ShipList")));
@@ -127,7 +127,7 @@ async fn a_second_start_finds_everything_as_it_was() {
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Every object that a fresh server and this test make, without the revision of the lists.
-async fn everything(door: &Door) -> Vec<Value> {
+async fn everything(door: &ApiClient) -> Vec<Value> {
     let mut lists = Vec::new();
     for path in [
         "/api/v1/namespaces",
@@ -144,7 +144,7 @@ async fn everything(door: &Door) -> Vec<Value> {
 async fn ctrl_c_ends_it_cleanly_while_clients_watch() {
     let home = directory();
     let server = start(home.path());
-    let door = Door::open(&server.kubeconfig);
+    let door = ApiClient::open(&server.kubeconfig);
     let mut bodies = Vec::new();
     for _ in 0..3 {
         let mut connection = door.connect().await.unwrap();
@@ -194,11 +194,11 @@ async fn other_machines_reach_it_by_the_names_it_is_given() {
     let warned = "Other machines can reach it: only who has credentials gets in.";
     assert!(server.said().iter().any(|line| line == warned), "{:?}", server.said());
     for name in ["longshore-server.karmada-system.svc", "10.0.0.5", "localhost"] {
-        let door = Door::open(&server.kubeconfig).called(name);
+        let door = ApiClient::open(&server.kubeconfig).called(name);
         let (status, _) = door.request(Method::GET, "/api/v1/namespaces", "").await;
         assert_eq!(status, StatusCode::OK, "{name}");
     }
-    assert!(Door::open(&server.kubeconfig).called("elsewhere.example").connect().await.is_err());
+    assert!(ApiClient::open(&server.kubeconfig).called("elsewhere.example").connect().await.is_err());
     let port = server.address.rsplit(':').next().expect("a port").to_owned();
     let elsewhere = Command::new(BINARY)
         .args(["kubeconfig", "--data-dir", data, "--server", "https://longshore.example:6500"])
@@ -260,7 +260,7 @@ fn a_damaged_authority() {
 async fn a_damaged_store() {
     let home = directory();
     let server = start(home.path());
-    let door = Door::open(&server.kubeconfig);
+    let door = ApiClient::open(&server.kubeconfig);
     for number in 0..20 {
         let body = json!({ "metadata": { "name": format!("c{number}") } }).to_string();
         door.request(Method::POST, "/api/v1/namespaces/default/configmaps", body).await;
@@ -305,7 +305,7 @@ const PATHS: [&str; 14] = [
 const PUBLIC: [&str; 4] = ["/healthz", "/livez", "/readyz?verbose", "/version"];
 
 /// Every path and method, and even a path that is no path, is closed, but for these.
-async fn check_locked_out(door: &Door, but_for: &[&str]) {
+async fn check_locked_out(door: &ApiClient, but_for: &[&str]) {
     for path in PATHS.into_iter().filter(|path| !but_for.contains(path)) {
         for method in [Method::GET, Method::POST, Method::DELETE] {
             let (status, answer) = door.request(method.clone(), path, "{}").await;
@@ -323,7 +323,7 @@ async fn check_locked_out(door: &Door, but_for: &[&str]) {
 async fn without_a_certificate_nobody_gets_in() {
     let home = directory();
     let server = start(home.path());
-    let door = Door::anonymous(&server.kubeconfig);
+    let door = ApiClient::anonymous(&server.kubeconfig);
     check_locked_out(&door, &PUBLIC).await;
     let mut connection = door.connect().await.unwrap();
     for path in PUBLIC {
@@ -336,14 +336,14 @@ async fn without_a_certificate_nobody_gets_in() {
 async fn with_a_foreign_certificate_nobody_gets_in() {
     let (home, abroad) = (directory(), directory());
     let (server, foreign) = (start(home.path()), start(abroad.path()));
-    check_locked_out(&Door::with_credentials_of(&server.kubeconfig, &foreign.kubeconfig), &[]).await;
+    check_locked_out(&ApiClient::with_credentials_of(&server.kubeconfig, &foreign.kubeconfig), &[]).await;
 }
 
 #[tokio::test]
 async fn metrics_are_for_those_who_are_let_in() {
     let home = directory();
     let server = start(home.path());
-    let mut connection = Door::open(&server.kubeconfig).connect().await.unwrap();
+    let mut connection = ApiClient::open(&server.kubeconfig).connect().await.unwrap();
     connection.raw(Method::GET, "/version", "").await.unwrap();
     let (status, body) = connection.raw(Method::GET, "/metrics", "").await.unwrap();
     let text = String::from_utf8_lossy(&body);
@@ -409,7 +409,7 @@ async fn one_context_is_a_kubeconfig_of_its_own() {
         assert_eq!(text.matches("server: ").count(), 1, "{text}");
         let file = home.path().join(expected);
         std::fs::write(&file, text).unwrap();
-        Door::open(&file)
+        ApiClient::open(&file)
     };
     let control = check(None, "longshore");
     assert_eq!(control.request(Method::GET, "/apis/cluster.karmada.io", "").await.0, StatusCode::OK);
@@ -438,8 +438,8 @@ fn a_kubeconfig_before_the_first_start() {
 #[tokio::test]
 async fn the_service_of_the_api_server_is_there_and_no_template() {
     let server = Longshore::start(Path::new(BINARY), &["--port=0", "--members=1", "--ephemeral"]).unwrap();
-    let control = Door::open(&server.kubeconfig);
-    let member = Door::of_context(&server.kubeconfig, "member1");
+    let control = ApiClient::open(&server.kubeconfig);
+    let member = ApiClient::of_context(&server.kubeconfig, "member1");
     let services = "/api/v1/namespaces/default/services";
     let own = format!("{services}/kubernetes");
     for door in [&control, &member] {
@@ -468,7 +468,7 @@ async fn the_service_of_the_api_server_is_there_and_no_template() {
     .await;
 }
 
-async fn until(door: &Door, path: &str, wanted: impl Fn(&Value) -> bool) {
+async fn until(door: &ApiClient, path: &str, wanted: impl Fn(&Value) -> bool) {
     let begun = std::time::Instant::now();
     loop {
         let (_, answer) = door.request(Method::GET, path, "").await;

@@ -8,40 +8,40 @@ use std::time::Duration;
 use api::binding::BindingSnapshot;
 use api::{Binding, ObjectMeta, OverridePolicy, Work, annotations, names};
 use decide::works::{Frozen, Sources, Works, clusters_in_use, works};
-use decide::{BindingKey, TemplateKey, World};
+use decide::{BindingKey, Snapshot, TemplateKey};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::cache::{Fingerprint, Question, Wanted, WorkKey, binding_id, is_work_of, wanted};
 use crate::ctx::{self, Ctx, bindings};
 use crate::metrics;
 use crate::rest::{Error, Path, Written};
-use crate::runtime::Next;
-use crate::view::{Mark, Question, Wanted, WorkKey, binding_id, is_work_of, wanted};
+use crate::runtime::Action;
 
-mod tell;
+mod record;
 
 /// How soon a binding whose old copies have to go first is looked at again.
 const PURGING: Duration = Duration::from_secs(5);
 
 /// Brings the Works of one binding in line.
-pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
-    let Some(binding) = ctx.view.binding(key) else { return Ok(Next::Wait) };
+pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
+    let Some(binding) = ctx.cache.binding(key) else { return Ok(Action::AwaitChange) };
     let start = Instant::now();
-    let known = ctx.view.works_seen(&binding).into_iter().map(|(key, _, wanted)| (key, wanted)).collect();
-    let sources = sources_mark(&ctx.view.world(), &binding);
-    if sources.is_some_and(|sources| ctx.view.settled().holds(key, Question::Works, mark(sources, &known))) {
-        return Ok(Next::Wait);
+    let known = ctx.cache.works_seen(&binding).into_iter().map(|(key, _, wanted)| (key, wanted)).collect();
+    let sources = sources_mark(&ctx.cache.snapshot(), &binding);
+    if sources.is_some_and(|sources| ctx.cache.settled().holds(key, Question::Works, mark(sources, &known))) {
+        return Ok(Action::AwaitChange);
     }
     // Noted before anything is read: what a member says from now on leads here again.
-    ctx.view.moving().note(key);
+    ctx.cache.moving().note(key);
     let existing = existing_works(ctx, &binding).await?;
     let (answer, sources) = decide_works(ctx, &binding, &existing);
     if answer.handover.is_empty() {
-        ctx.view.moving().forget(key);
+        ctx.cache.moving().forget(key);
     }
-    answer.failed.values().for_each(|failed| tell::override_failed(ctx, &binding, failed));
+    answer.failed.values().for_each(|failed| record::override_failed(ctx, &binding, failed));
     if let Some(frozen @ Frozen::NotUnderstood { .. }) = &answer.frozen {
-        tell::left_as_it_is(ctx, &binding, frozen);
+        record::left_as_it_is(ctx, &binding, frozen);
     }
     let mut now: BTreeMap<WorkKey, Wanted> =
         existing.iter().filter_map(|work| place(&work.metadata)).collect();
@@ -49,25 +49,25 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let written = write(ctx, &binding, &answer, &existing, &mut now).await;
     let cleaned = clean_up(ctx, &binding, &answer, &existing).await;
     if let Some(error) = cleaned.as_ref().err().filter(|error| !error.is_conflict()) {
-        tell::clean_up_failed(ctx, &binding, error);
+        record::clean_up_failed(ctx, &binding, error);
     }
     let written = written.and_then(|written| cleaned.map(|cleaned| written || cleaned));
     if !matches!(&written, Ok(false)) && !written.as_ref().is_err_and(Error::is_conflict) {
         let result = [("result", metrics::result(written.is_ok()))];
         ctx.metrics.observe_since("binding_sync_work_duration_seconds", &result, start);
-        tell::synced(ctx, &binding, written.as_ref().err());
+        record::synced(ctx, &binding, written.as_ref().err());
     }
     // The next look that finds just this has nothing to do.
     if let Some(sources) = sources.filter(|_| written.is_ok() && is_at_rest(&answer)) {
-        ctx.view.settled().note(key, Question::Works, mark(sources, &now));
+        ctx.cache.settled().note(key, Question::Works, mark(sources, &now));
     }
     written?;
     if binding.metadata.deletion_timestamp.is_some() {
         release(ctx, key, &binding).await?;
     }
     match answer.frozen {
-        Some(Frozen::Purging { .. }) => Ok(Next::After(PURGING)),
-        _ => Ok(Next::Wait),
+        Some(Frozen::Purging { .. }) => Ok(Action::RequeueAfter(PURGING)),
+        _ => Ok(Action::AwaitChange),
     }
 }
 
@@ -107,7 +107,7 @@ async fn write(
         match write_work(ctx, cluster, work, existing).await {
             Ok(None) => {}
             Ok(Some(written)) => {
-                tell::overridden(ctx, binding, cluster, work);
+                record::overridden(ctx, binding, cluster, work);
                 now.extend(place(&written.metadata));
                 news = true;
             }
@@ -142,7 +142,7 @@ fn path(work: &Work) -> Path {
 /// The Works of a binding as they are now: their manifests are too large to be kept twice. For one that is
 /// going, also those that were made a moment ago and that the view does not know yet.
 async fn existing_works(ctx: &Ctx, binding: &Binding) -> Result<Vec<Work>, Error> {
-    let mut keys: BTreeSet<WorkKey> = ctx.view.works_of(binding).into_iter().collect();
+    let mut keys: BTreeSet<WorkKey> = ctx.cache.works_of(binding).into_iter().collect();
     if binding.metadata.deletion_timestamp.is_some() {
         let template = &binding.spec.resource;
         let name = names::work_name(&template.kind, &template.name, &template.namespace);
@@ -158,40 +158,44 @@ async fn existing_works(ctx: &Ctx, binding: &Binding) -> Result<Vec<Work>, Error
 }
 
 /// Stands for all that the Works of a binding are made from; none where that cannot be told.
-fn sources_mark(world: &World, binding: &Binding) -> Option<Mark> {
+fn sources_mark(snapshot: &Snapshot, binding: &Binding) -> Option<Fingerprint> {
     let ObjectMeta { uid, generation, labels, annotations, .. } = &binding.metadata;
     // Which clusters an override policy means may depend on anything that they say of themselves.
-    if binding.metadata.deletion_timestamp.is_some() || concerned(world, binding).next().is_some() {
+    if binding.metadata.deletion_timestamp.is_some() || concerned(snapshot, binding).next().is_some() {
         return None;
     }
-    let template = world.templates.get(&TemplateKey::of(binding)).map(|template| {
+    let template = snapshot.templates.get(&TemplateKey::of(binding)).map(|template| {
         (&template.uid, &template.digest, template.generation, &template.labels, &template.annotations)
     });
-    let clusters: Vec<&str> = world.clusters.iter().map(|cluster| cluster.metadata.name.as_str()).collect();
-    Some(Mark::of((uid, generation, labels, annotations, template, clusters)))
+    let clusters: Vec<&str> =
+        snapshot.clusters.iter().map(|cluster| cluster.metadata.name.as_str()).collect();
+    Some(Fingerprint::of((uid, generation, labels, annotations, template, clusters)))
 }
 
 /// Stands for what Works are made from and for those that there are.
-fn mark(sources: Mark, works: &BTreeMap<WorkKey, Wanted>) -> Mark {
-    Mark::of((sources, works))
+fn mark(sources: Fingerprint, works: &BTreeMap<WorkKey, Wanted>) -> Fingerprint {
+    Fingerprint::of((sources, works))
 }
 
 /// The override policies that may mean a binding's template.
-fn concerned<'a>(world: &'a World, binding: &'a Binding) -> impl Iterator<Item = &'a Arc<OverridePolicy>> {
+fn concerned<'a>(
+    snapshot: &'a Snapshot,
+    binding: &'a Binding,
+) -> impl Iterator<Item = &'a Arc<OverridePolicy>> {
     let namespace = &binding.spec.resource.namespace;
     let near = move |key: &decide::PolicyKey| key.namespace.is_empty() || key.namespace == *namespace;
-    world.overrides.iter().filter(move |(key, _)| near(key)).map(|(_, policy)| policy)
+    snapshot.overrides.iter().filter(move |(key, _)| near(key)).map(|(_, policy)| policy)
 }
 
 /// What the Works should be, and the mark of what they are made from.
-fn decide_works(ctx: &Ctx, binding: &Binding, existing: &[Work]) -> (Works, Option<Mark>) {
-    let world = ctx.view.world();
-    let template = world.templates.get(&TemplateKey::of(binding)).cloned();
+fn decide_works(ctx: &Ctx, binding: &Binding, existing: &[Work]) -> (Works, Option<Fingerprint>) {
+    let snapshot = ctx.cache.snapshot();
+    let template = snapshot.templates.get(&TemplateKey::of(binding)).cloned();
     let overrides: Vec<OverridePolicy> =
-        concerned(&world, binding).map(|policy| OverridePolicy::clone(policy)).collect();
-    let clusters = world.clusters.clone();
-    let mark = sources_mark(&world, binding);
-    drop(world);
+        concerned(&snapshot, binding).map(|policy| OverridePolicy::clone(policy)).collect();
+    let clusters = snapshot.clusters.clone();
+    let mark = sources_mark(&snapshot, binding);
+    drop(snapshot);
     let needed_in = needed_in(ctx, binding);
     let sources = Sources {
         template: template.as_deref(),
@@ -206,8 +210,8 @@ fn decide_works(ctx: &Ctx, binding: &Binding, existing: &[Work]) -> (Works, Opti
 /// The clusters in which the bindings that need this one have Works.
 fn needed_in(ctx: &Ctx, binding: &Binding) -> Vec<String> {
     let key = |by: &BindingSnapshot| BindingKey { namespace: by.namespace.clone(), name: by.name.clone() };
-    let needing = binding.spec.required_by.iter().filter_map(|by| ctx.view.binding(&key(by)));
-    needing.flat_map(|needing| ctx.view.works_of(&needing)).map(|work| work.cluster).collect()
+    let needing = binding.spec.required_by.iter().filter_map(|by| ctx.cache.binding(&key(by)));
+    needing.flat_map(|needing| ctx.cache.works_of(&needing)).map(|work| work.cluster).collect()
 }
 
 fn place(metadata: &ObjectMeta) -> Option<(WorkKey, Wanted)> {

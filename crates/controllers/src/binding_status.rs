@@ -7,38 +7,42 @@ use api::Binding;
 use decide::status::status;
 use decide::{BindingKey, TemplateKey, interpret};
 
+use crate::cache::{Fingerprint, Question, WorkKey};
 use crate::ctx::{Ctx, bindings};
-use crate::events::{Regarding, Tone};
+use crate::events::{EventType, Regarding};
 use crate::rest::Error;
-use crate::runtime::Next;
-use crate::view::{Mark, Question, WorkKey};
+use crate::runtime::Action;
 
-mod unfinished;
+mod coalescer;
 
-pub use unfinished::Unfinished;
+pub use coalescer::StatusCoalescer;
 
 const COMPONENT: &str = "binding-status-controller";
 
 /// Brings one binding's status, and its template's, in line.
-pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
+pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     let is_placed = |binding: &Arc<Binding>| {
         binding.status.last_scheduled_time.is_some() || !binding.spec.required_by.is_empty()
     };
-    let Some(seen) = ctx.view.binding(key).filter(is_placed) else {
-        ctx.unfinished.end(key);
-        return Ok(Next::Wait);
+    let Some(seen) = ctx.cache.binding(key).filter(is_placed) else {
+        ctx.coalescer.end(key);
+        return Ok(Action::AwaitChange);
     };
     let template_key = TemplateKey::of(&seen);
-    let template = ctx.view.world().templates.get(&template_key).cloned();
+    let template = ctx.cache.snapshot().templates.get(&template_key).cloned();
     let mut version = seen.metadata.resource_version.clone();
     let mut template_version = template.as_ref().map(|template| template.resource_version.clone());
-    let known: Vec<(WorkKey, Mark)> =
-        ctx.view.works_seen(&seen).into_iter().map(|(key, version, _)| (key, version)).collect();
-    if ctx.view.settled().holds(key, Question::Status, Mark::of((&version, &template_version, &known))) {
-        ctx.unfinished.end(key);
-        return Ok(Next::Wait);
+    let known: Vec<(WorkKey, Fingerprint)> =
+        ctx.cache.works_seen(&seen).into_iter().map(|(key, version, _)| (key, version)).collect();
+    if ctx.cache.settled().holds(
+        key,
+        Question::Status,
+        Fingerprint::of((&version, &template_version, &known)),
+    ) {
+        ctx.coalescer.end(key);
+        return Ok(Action::AwaitChange);
     }
-    let answer = status(&seen, &ctx.view.work_statuses(&seen));
+    let answer = status(&seen, &ctx.cache.work_statuses(&seen));
     let mut binding = Binding::clone(&seen);
     answer.write(&mut binding, (ctx.now)());
     let path = ctx.template_path(&template_key);
@@ -52,11 +56,11 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     let is_news = binding.status != seen.status || of_template.is_some();
     if is_news
         && answer.is_unfinished(&seen)
-        && let Some(wait) = ctx.unfinished.wait(key, answer.is_silent(&seen))
+        && let Some(wait) = ctx.coalescer.wait(key, answer.is_silent(&seen))
     {
-        return Ok(Next::After(wait));
+        return Ok(Action::RequeueAfter(wait));
     }
-    ctx.unfinished.end(key);
+    ctx.coalescer.end(key);
     if binding.status != seen.status {
         version = tell_binding(ctx, key, &seen, &binding).await?;
     }
@@ -67,8 +71,8 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         tell(ctx, Regarding::from(&*template), message, written.as_ref().err());
         template_version = Some(written?.metadata.resource_version);
     }
-    ctx.view.settled().note(key, Question::Status, Mark::of((&version, &template_version, &known)));
-    Ok(Next::Wait)
+    ctx.cache.settled().note(key, Question::Status, Fingerprint::of((&version, &template_version, &known)));
+    Ok(Action::AwaitChange)
 }
 
 /// Writes a binding's status; the answer is the version that has it.
@@ -88,20 +92,26 @@ async fn tell_binding(ctx: &Ctx, key: &BindingKey, seen: &Binding, next: &Bindin
 /// Whether a template's status is not what its binding says. Who wrote the binding's may have seen an older state of
 /// the template that was right by chance.
 pub fn lags(ctx: &Ctx, key: &TemplateKey) -> bool {
-    let world = ctx.view.world();
-    let binding = world.bindings.get(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
-    let Some((template, binding)) = world.templates.get(key).zip(binding) else { return false };
+    let snapshot = ctx.cache.snapshot();
+    let binding = snapshot.bindings.get(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
+    let Some((template, binding)) = snapshot.templates.get(key).zip(binding) else { return false };
     let (template, binding) = (Arc::clone(template), Arc::clone(binding));
-    drop(world);
+    drop(snapshot);
     interpret::aggregate(&template.object(), &binding.status.aggregated_status, (ctx.now)()).is_some()
 }
 
 fn tell(ctx: &Ctx, about: Regarding, message: &str, error: Option<&Error>) {
     match error {
-        None => ctx.tell([about], COMPONENT, Tone::Routine, "AggregateStatusSucceed", message),
+        None => ctx.record_event([about], COMPONENT, EventType::Routine, "AggregateStatusSucceed", message),
         Some(error) if error.is_conflict() => {}
         Some(error) => {
-            ctx.tell([about], COMPONENT, Tone::Warning, "AggregateStatusFailed", &error.to_string());
+            ctx.record_event(
+                [about],
+                COMPONENT,
+                EventType::Warning,
+                "AggregateStatusFailed",
+                &error.to_string(),
+            );
         }
     }
 }

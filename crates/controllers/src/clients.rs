@@ -8,36 +8,36 @@ use k8s_openapi::api::core::v1::Secret;
 use crate::ctx::Ctx;
 use crate::members::{Unreachable, Way};
 use crate::rest::{Collection, Error, Rest};
-use crate::runtime::{Next, Priority};
+use crate::runtime::{Action, Priority};
 
 /// Brings the client of one member in line.
-pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
-    let Some(cluster) = ctx.view.cluster(name) else {
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
+    let Some(cluster) = ctx.cache.cluster(name) else {
         ctx.members.leave(name);
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     };
     // An agent in the member comes to us.
     if ctx.members.is_given(name) || cluster.spec.sync_mode == SyncMode::Pull {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     }
     let changed = match way(&ctx.control, &cluster).await? {
-        Ok(way) if ctx.members.goes(name, &way) => false,
+        Ok(way) if ctx.members.is_connected(name, &way) => false,
         Ok(way) => match way.client().await {
             Ok(client) => {
-                ctx.members.go(name, way, ctx.control.beside(client));
+                ctx.members.connect(name, way, ctx.control.beside(client));
                 true
             }
-            Err(why) => ctx.members.lose(name, &why.to_string()),
+            Err(why) => ctx.members.disconnect(name, &why.to_string()),
         },
-        Err(why) => ctx.members.lose(name, &why.to_string()),
+        Err(why) => ctx.members.disconnect(name, &why.to_string()),
     };
     ctx.queues.credentials.add(name.to_owned(), Priority::Resync);
     if changed {
         ctx.queues.cluster_status.add(name.to_owned(), Priority::User);
-        let works = ctx.view.works_in(name);
+        let works = ctx.cache.works_in(name);
         works.into_iter().for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
     }
-    Ok(Next::Wait)
+    Ok(Action::AwaitChange)
 }
 
 /// The way to a member that its Cluster and its Secret describe.
@@ -62,7 +62,7 @@ pub async fn way(control: &Rest, cluster: &Cluster) -> Result<Result<Way, Unreac
 
 /// Looks at the members whose credentials are in this Secret.
 pub fn secret_changed(ctx: &Ctx, namespace: &str, name: &str) {
-    let clusters = ctx.view.world().clusters.clone();
+    let clusters = ctx.cache.snapshot().clusters.clone();
     let is_this = |reference: &SecretReference| reference.namespace == namespace && reference.name == name;
     for cluster in clusters.iter() {
         let spec = &cluster.spec;

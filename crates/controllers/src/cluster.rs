@@ -8,9 +8,9 @@ use decide::eviction::taints;
 use serde_json::{Value, json};
 
 use crate::ctx::Ctx;
-use crate::events::{Regarding, Tone};
+use crate::events::{EventType, Regarding};
 use crate::rest::{Collection, Error, Path};
-use crate::runtime::Next;
+use crate::runtime::Action;
 use crate::taint_policies;
 
 const COMPONENT: &str = "cluster-controller";
@@ -18,9 +18,9 @@ const COMPONENT: &str = "cluster-controller";
 const LEAVING: Duration = Duration::from_millis(500);
 
 /// Tends one cluster.
-pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     let path = Collection::of(&kinds::CLUSTER, "").object(name);
-    let Some(cluster) = ctx.control.get::<Cluster>(&path).await? else { return Ok(Next::Wait) };
+    let Some(cluster) = ctx.control.get::<Cluster>(&path).await? else { return Ok(Action::AwaitChange) };
     if cluster.metadata.deletion_timestamp.is_some() {
         return leave(ctx, &cluster, &path).await;
     }
@@ -44,15 +44,15 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         if taints != cluster.spec.taints {
             let told = ("TaintClusterSucceed", "TaintClusterFailed");
             let message = format!("Taint cluster succeed: {}.", taint_policies::spoken(&taints));
-            tell(ctx, &cluster, told, &message, written.as_ref().err());
+            record_events(ctx, &cluster, told, &message, written.as_ref().err());
         }
         written?;
     }
-    Ok(Next::Wait)
+    Ok(Action::AwaitChange)
 }
 
 /// Tells how something went; that somebody else was faster is no news.
-fn tell(
+fn record_events(
     ctx: &Ctx,
     cluster: &Cluster,
     (good, bad): (&'static str, &'static str),
@@ -60,11 +60,11 @@ fn tell(
     failure: Option<&Error>,
 ) {
     let (tone, reason, message) = match failure {
-        None => (Tone::Normal, good, message.to_owned()),
+        None => (EventType::Normal, good, message.to_owned()),
         Some(Error::Conflict { .. }) => return,
-        Some(error) => (Tone::Warning, bad, error.to_string()),
+        Some(error) => (EventType::Warning, bad, error.to_string()),
     };
-    ctx.tell([Regarding::from(cluster)], COMPONENT, tone, reason, &message);
+    ctx.record_event([Regarding::from(cluster)], COMPONENT, tone, reason, &message);
 }
 
 async fn ensure_execution_namespace(ctx: &Ctx, cluster: &Cluster) -> Result<(), Error> {
@@ -80,7 +80,7 @@ async fn ensure_execution_namespace(ctx: &Ctx, cluster: &Cluster) -> Result<(), 
     let created = ctx.control.create(&namespaces, &namespace).await;
     let told = ("CreateExecutionSpaceSucceed", "CreateExecutionSpaceFailed");
     let message = format!("Created execution space({name}) for cluster({}).", cluster.metadata.name);
-    tell(ctx, cluster, told, &message, created.as_ref().err());
+    record_events(ctx, cluster, told, &message, created.as_ref().err());
     match created {
         Err(Error::Conflict { .. }) | Ok(_) => Ok(()),
         Err(error) => Err(error),
@@ -98,23 +98,23 @@ async fn end_execution_namespace(ctx: &Ctx, cluster: &Cluster) -> Result<bool, E
     let deleted = ctx.control.delete(&path, None).await;
     let told = ("RemoveExecutionSpaceSucceed", "RemoveExecutionSpaceFailed");
     let message = format!("Removed execution space for cluster({}).", cluster.metadata.name);
-    tell(ctx, cluster, told, &message, deleted.as_ref().err());
+    record_events(ctx, cluster, told, &message, deleted.as_ref().err());
     deleted?;
     Ok(ctx.control.get::<Value>(&path).await?.is_none())
 }
 
 /// Lets a cluster go once nothing is on it.
-async fn leave(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Next, Error> {
+async fn leave(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Action, Error> {
     let name = &cluster.metadata.name;
     let gone = end_execution_namespace(ctx, cluster).await?;
     let in_use = ctx
-        .view
-        .world()
+        .cache
+        .snapshot()
         .bindings
         .values()
         .any(|binding| binding.spec.clusters.iter().any(|target| target.name == *name));
     if !gone || in_use {
-        return Ok(Next::After(LEAVING));
+        return Ok(Action::RequeueAfter(LEAVING));
     }
     let finalizers: Vec<&String> =
         cluster.metadata.finalizers.iter().filter(|one| *one != finalizers::CLUSTER).collect();
@@ -122,7 +122,7 @@ async fn leave(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Next, Error>
         "metadata": { "resourceVersion": cluster.metadata.resource_version, "finalizers": finalizers },
     });
     match ctx.control.merge(path, &patch).await {
-        Err(Error::NotFound { .. }) | Ok(_) => Ok(Next::Wait),
+        Err(Error::NotFound { .. }) | Ok(_) => Ok(Action::AwaitChange),
         Err(error) => Err(error),
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::ctx::Ctx;
 use crate::members::Member;
 use crate::rest::{Collection, Error, Path, Rest};
-use crate::runtime::Next;
+use crate::runtime::Action;
 
 mod agent;
 mod pods;
@@ -28,9 +28,9 @@ const FACTS_PATIENCE: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(200);
 
 /// Asks one cluster how it is.
-pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     let path = Collection::of(&kinds::CLUSTER, "").object(name);
-    let Some(cluster) = ctx.control.get::<Cluster>(&path).await? else { return Ok(Next::Wait) };
+    let Some(cluster) = ctx.control.get::<Cluster>(&path).await? else { return Ok(Action::AwaitChange) };
     // An agent in the member tells how it is.
     if cluster.spec.sync_mode == SyncMode::Pull {
         return agent::reconcile(ctx, &cluster, &path).await;
@@ -40,7 +40,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
     let member = ctx.members.member(name);
     let (ready, facts) = match (ctx.members.get(name), ctx.members.why_not(name)) {
         // Nobody has tried to find the way yet.
-        (None, None) => return Ok(Next::After(SOON)),
+        (None, None) => return Ok(Action::RequeueAfter(SOON)),
         (None, Some(why)) => (not_ready("StatusCollectionFailed", &why), Facts::default()),
         (Some(rest), _) => ask(&rest, settings.status_patience, &member).await,
     };
@@ -61,7 +61,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
     }
     let labels = [("member_cluster", name)];
     ctx.metrics.observe_since("cluster_sync_status_duration_seconds", &labels, start);
-    Ok(Next::After(wait.map_or(settings.status_every, |wait| wait.min(settings.status_every))))
+    Ok(Action::RequeueAfter(wait.map_or(settings.status_every, |wait| wait.min(settings.status_every))))
 }
 
 /// Says that a member was lost or is back.

@@ -11,10 +11,10 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use crate::ctx::Ctx;
-use crate::events::{Regarding, Tone};
-use crate::reach::Reach;
+use crate::events::{EventType, Regarding};
+use crate::member_client::MemberClient;
 use crate::rest::{Collection, Error, Path};
-use crate::runtime::Next;
+use crate::runtime::Action;
 
 /// The annotation of a member's Secret on the control plane: when its token was made.
 pub const TOKEN_ISSUED: &str = "longshore.io/token-issued";
@@ -61,10 +61,10 @@ impl BoundToken {
 }
 
 /// Replaces the tokens of a member that are due.
-pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
-    let Some(cluster) = ctx.view.cluster(name) else { return Ok(Next::Wait) };
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
+    let Some(cluster) = ctx.cache.cluster(name) else { return Ok(Action::AwaitChange) };
     if ctx.members.is_given(name) {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     }
     let spec = &cluster.spec;
     let mut next: Option<Duration> = None;
@@ -78,14 +78,14 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         };
         next = Some(next.map_or(wait, |next| next.min(wait)));
     }
-    Ok(next.map_or(Next::Wait, Next::After))
+    Ok(next.map_or(Action::AwaitChange, Action::RequeueAfter))
 }
 
 /// Asks the member for another token and keeps it; answers when to look again.
 async fn replace(ctx: &Ctx, cluster: &Cluster, path: &Path, token: &BoundToken) -> Result<Duration, Error> {
     let name = &cluster.metadata.name;
     let retry = if token.life.is_used { RENEWAL_RETRY_INTERVAL } else { FIRST_USE_RETRY_INTERVAL };
-    let made = match Reach::of(ctx, name) {
+    let made = match MemberClient::of(ctx, name) {
         None => return Ok(retry),
         Some(reach) => request_token(&reach, token).await,
     };
@@ -99,10 +99,10 @@ async fn replace(ctx: &Ctx, cluster: &Cluster, path: &Path, token: &BoundToken) 
                 token.life.expires
             );
             tracing::warn!(cluster = name, %error, "renew the member's credentials");
-            ctx.tell(
+            ctx.record_event(
                 [Regarding::from(cluster)],
                 COMPONENT,
-                Tone::Warning,
+                EventType::Warning,
                 "RenewCredentialsFailed",
                 &message,
             );
@@ -118,7 +118,13 @@ async fn replace(ctx: &Ctx, cluster: &Cluster, path: &Path, token: &BoundToken) 
     ctx.control.merge(path, &patch).await?;
     let message =
         format!("The credentials of cluster {name} are renewed and hold until {}.", seconds(expires));
-    ctx.tell([Regarding::from(cluster)], COMPONENT, Tone::Routine, "RenewCredentialsSucceed", &message);
+    ctx.record_event(
+        [Regarding::from(cluster)],
+        COMPONENT,
+        EventType::Routine,
+        "RenewCredentialsSucceed",
+        &message,
+    );
     let life = TokenLife { issued: now, expires, is_used: true };
     Ok(match token_renewal(&life, now) {
         TokenRenewal::After(wait) => wait,
@@ -126,7 +132,7 @@ async fn replace(ctx: &Ctx, cluster: &Cluster, path: &Path, token: &BoundToken) 
     })
 }
 
-async fn request_token(reach: &Reach<'_>, token: &BoundToken) -> Result<(String, Timestamp), Error> {
+async fn request_token(reach: &MemberClient<'_>, token: &BoundToken) -> Result<(String, Timestamp), Error> {
     let accounts = Collection::new("v1", "serviceaccounts", &token.namespace);
     let path = accounts.object(&token.account).below("token");
     let request = json!({
@@ -137,7 +143,7 @@ async fn request_token(reach: &Reach<'_>, token: &BoundToken) -> Result<(String,
         },
     });
     let asked = reach.rest.send::<Value>(Method::POST, &path, "application/json", Some(&request));
-    read_token(&path, &reach.ask(asked).await?)
+    read_token(&path, &reach.call(asked).await?)
 }
 
 /// The token in the answer to a TokenRequest, and when it ends.

@@ -9,16 +9,16 @@ use decide::{BindingKey, TemplateKey};
 use jiff::Timestamp;
 use supervise::{Injector, Recovered as _};
 
-use crate::binding_status::Unfinished;
-use crate::events::{EventKey, Events, Regarding, Tone};
-use crate::gates::Switches;
+use crate::binding_status::StatusCoalescer;
+use crate::cache::{Cache, WorkKey};
+use crate::events::{EventKey, EventType, Events, Regarding};
+use crate::gates::FeatureGates;
 pub use crate::members::Members;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::policy_status::Tally;
 use crate::rest::{Collection, Error, Path, Rest};
 use crate::runtime::{Priority, Queue, QueueStats, Supervisor};
-use crate::view::{View, WorkKey};
 
 /// The controllers that write bindings, as Events name them.
 const COMPONENT: &str = "resource-detector";
@@ -31,13 +31,13 @@ pub struct Ctx {
     /// The members that can be reached, by name.
     pub members: Members,
     /// What is known.
-    pub view: View,
+    pub cache: Cache,
     /// The wall clock.
     pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// Work to do.
     pub queues: Queues,
     /// What is switched on.
-    pub switches: Switches,
+    pub feature_gates: FeatureGates,
     /// What is told and not written yet.
     pub events: Events,
     /// What is counted.
@@ -47,7 +47,7 @@ pub struct Ctx {
     /// How fast taints evict.
     pub pace: Pace,
     /// Statuses that are kept back because more is on its way.
-    pub unfinished: Unfinished,
+    pub coalescer: StatusCoalescer,
     /// What becomes of panics.
     pub supervisor: Supervisor,
 }
@@ -95,7 +95,7 @@ pub struct Queues {
 
 impl Queues {
     /// Empty queues; the view knows which namespace a Work is for.
-    pub fn new(view: &View) -> Self {
+    pub fn new(cache: &Cache) -> Self {
         let bindings = || Queue::fair(|key: &BindingKey| key.namespace.clone());
         let templates = || Queue::fair(|key: &TemplateKey| key.namespace.clone());
         let policies = || Queue::fair(|key: &decide::PolicyKey| key.namespace.clone());
@@ -104,7 +104,7 @@ impl Queues {
             placements: bindings(),
             works: bindings(),
             statuses: bindings(),
-            execution: PerMember { queues: Arc::default(), view: view.clone() },
+            execution: PerMember { queues: Arc::default(), cache: cache.clone() },
             clusters: Queue::new(),
             cluster_status: Queue::new(),
             clients: Queue::new(),
@@ -149,7 +149,7 @@ const STATUS_GATHER: Duration = Duration::from_secs(1);
 pub struct PerMember {
     queues: Arc<RwLock<BTreeMap<String, Queue<WorkKey>>>>,
     /// Knows which namespace a Work is for.
-    view: View,
+    cache: Cache,
 }
 
 impl PerMember {
@@ -160,8 +160,8 @@ impl PerMember {
         }
         let mut queues = self.queues.write().recovered();
         let fair = || {
-            let view = self.view.clone();
-            Queue::fair(move |key: &WorkKey| view.binding_of(key).unwrap_or_default().namespace)
+            let cache = self.cache.clone();
+            Queue::fair(move |key: &WorkKey| cache.binding_of(key).unwrap_or_default().namespace)
         };
         queues.entry(cluster.to_owned()).or_insert_with(fair).clone()
     }
@@ -183,8 +183,8 @@ impl PerMember {
     }
 
     /// Adds a Work to the queue of its member, once news about it is gathered.
-    pub fn add_gathered(&self, key: WorkKey) {
-        self.of(&key.cluster).add_gathered(key);
+    pub fn add_debounced(&self, key: WorkKey) {
+        self.of(&key.cluster).add_debounced(key);
     }
 }
 
@@ -193,32 +193,32 @@ impl Ctx {
     pub fn new(
         control: Rest,
         members: Members,
-        switches: Switches,
+        feature_gates: FeatureGates,
         now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     ) -> Self {
         let metrics = Metrics::default();
-        let view = View::new(switches.gates.clone());
+        let cache = Cache::new(feature_gates.gates.clone());
         Self {
             control,
             members,
             supervisor: Supervisor::new(metrics.clone(), Injector::default()),
-            queues: Queues::new(&view),
-            view,
+            queues: Queues::new(&cache),
+            cache,
             now,
-            switches,
+            feature_gates,
             events: Events::default(),
             metrics,
             tally: Tally::default(),
             pace: Pace::default(),
-            unfinished: Unfinished::default(),
+            coalescer: StatusCoalescer::default(),
         }
     }
 
     /// The same context where a test lets things fail.
     #[doc(hidden)]
     pub fn with_faults(mut self, injector: Injector) -> Self {
-        self.view = View::with_faults(self.switches.gates.clone(), injector.clone());
-        self.queues = Queues::new(&self.view);
+        self.cache = Cache::with_faults(self.feature_gates.gates.clone(), injector.clone());
+        self.queues = Queues::new(&self.cache);
         self.supervisor = Supervisor::new(self.metrics.clone(), injector);
         self
     }
@@ -241,7 +241,13 @@ impl Ctx {
         }
         let message = format!("The binding cannot be changed, so members keep what they have: {error}");
         for about in [Regarding::from(binding), Regarding::template_of(binding)] {
-            self.tell_standing(about, COMPONENT, Tone::Warning, "UpdateBindingRejected", &message);
+            self.record_standing_event(
+                about,
+                COMPONENT,
+                EventType::Warning,
+                "UpdateBindingRejected",
+                &message,
+            );
         }
     }
 
@@ -273,7 +279,7 @@ impl Ctx {
 
     /// The path of a template; none while its kind is not served.
     pub fn template_path(&self, key: &TemplateKey) -> Option<Path> {
-        let served = self.view.served(&key.api_version, &key.kind)?;
+        let served = self.cache.served(&key.api_version, &key.kind)?;
         let namespace = if served.namespaced { key.namespace.as_str() } else { "" };
         Some(Collection::new(&key.api_version, &served.plural, namespace).object(&key.name))
     }
@@ -313,7 +319,7 @@ mod tests {
     use api::ObjectMeta;
 
     use super::*;
-    use crate::view::{WorkNews, binding_id};
+    use crate::cache::{WorkNews, binding_id};
 
     /// How many keys of a flood are worked on between the arrival of another tenant's key and its turn, with this
     /// many workers.
@@ -342,8 +348,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_tenant_with_five_thousand_templates_delays_nobody_by_more_than_two_keys() {
-        let view = View::default();
-        let queues = Queues::new(&view);
+        let cache = Cache::default();
+        let queues = Queues::new(&cache);
         let binding = |namespace: &str, number: usize| BindingKey {
             namespace: namespace.to_owned(),
             name: format!("web-{number}-deployment"),
@@ -363,10 +369,10 @@ mod tests {
             assert_eq!(binding_id(&metadata), id);
             let key = WorkKey { cluster: "member1".to_owned(), name };
             let bound = Binding { metadata: metadata.clone(), ..Binding::default() };
-            view.put_binding(binding(namespace, number), bound);
+            cache.put_binding(binding(namespace, number), bound);
             let news: WorkNews =
                 serde_json::from_value(serde_json::json!({ "metadata": metadata })).expect("a Work");
-            view.put_work(key.clone(), &news);
+            cache.put_work(key.clone(), &news);
             key
         };
         let flood = 0..5_000;

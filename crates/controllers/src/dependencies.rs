@@ -10,15 +10,15 @@ use api::finalizers::DEPENDENCIES_DISTRIBUTOR;
 use api::interpreter::DependentObjectReference;
 use api::{Binding, finalizers};
 use decide::dependencies::{Attached, attached, needs, noted, outside};
-use decide::world::Answers;
+use decide::snapshot::Interpreters;
 use decide::{BindingKey, TemplateKey};
 use serde_json::{Value, json};
 
+use crate::cache::binding_key;
 use crate::ctx::{Ctx, bindings};
-use crate::events::{Regarding, Tone};
+use crate::events::{EventType, Regarding};
 use crate::rest::Error;
-use crate::runtime::{Next, Priority};
-use crate::view::binding_key;
+use crate::runtime::{Action, Priority};
 
 const COMPONENT: &str = "dependencies-distributor";
 /// How soon a binding that is still needed somewhere is looked at again.
@@ -28,12 +28,12 @@ const STILL_ATTACHED: Duration = Duration::from_millis(50);
 ///
 /// The list is written before anything is attached, and the finalizer with it: whatever is attached later can
 /// be found and detached, whenever the process stops in between.
-pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
-    let Some(binding) = ctx.view.binding(key) else { return Ok(Next::Wait) };
+pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
+    let Some(binding) = ctx.cache.binding(key) else { return Ok(Action::AwaitChange) };
     let leaves = binding.metadata.deletion_timestamp.is_some();
     // Switched off, nothing new is taken along and nothing is taken away, but whoever leaves is let go.
-    if !ctx.switches.gates.propagate_deps && !leaves {
-        return Ok(Next::Wait);
+    if !ctx.feature_gates.gates.propagate_deps && !leaves {
+        return Ok(Action::AwaitChange);
     }
     let takes_along = binding.spec.propagate_deps && !leaves;
     if takes_along {
@@ -41,15 +41,15 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     }
     let held = binding.metadata.finalizers.iter().any(|one| one == DEPENDENCIES_DISTRIBUTOR);
     if !takes_along {
-        return if held { let_go(ctx, key, &binding).await } else { Ok(Next::Wait) };
+        return if held { let_go(ctx, key, &binding).await } else { Ok(Action::AwaitChange) };
     }
     let wanted = {
-        let world = ctx.view.world();
-        let template = world.templates.get(&TemplateKey::of(&binding)).map(AsRef::as_ref);
-        needs(&binding, template, Answers::BRAIN.dependencies)
+        let snapshot = ctx.cache.snapshot();
+        let template = snapshot.templates.get(&TemplateKey::of(&binding)).map(AsRef::as_ref);
+        needs(&binding, template, Interpreters::BUILT_IN.dependencies)
     };
     if wanted == noted(&binding) && (held || wanted.is_empty()) {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     }
     let mut finalizers = binding.metadata.finalizers.clone();
     if !held {
@@ -59,8 +59,8 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     write(ctx, key, &binding, &finalizers, json!(list)).await?;
     let message = format!("Get dependencies([{}]) succeed.", spoken(&wanted));
     let template = Regarding::template_of(&binding);
-    ctx.tell([template], COMPONENT, Tone::Routine, "GetDependenciesSucceed", &message);
-    Ok(Next::Wait)
+    ctx.record_event([template], COMPONENT, EventType::Routine, "GetDependenciesSucceed", &message);
+    Ok(Action::AwaitChange)
 }
 
 /// What lies outside the namespace of a binding does not go along, whatever the binding says (M3).
@@ -76,36 +76,36 @@ fn tell_outside(ctx: &Ctx, binding: &Binding) {
         spoken(&outside)
     );
     let about = Regarding::from(binding);
-    ctx.tell_standing(about, COMPONENT, Tone::Warning, "DependencyOutsideNamespace", &message);
+    ctx.record_standing_event(about, COMPONENT, EventType::Warning, "DependencyOutsideNamespace", &message);
 }
 
 /// A binding that takes nothing along any more is let go once nobody repeats its clusters.
-async fn let_go(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> Result<Next, Error> {
+async fn let_go(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> Result<Action, Error> {
     let attached = attached_to(ctx, key, binding);
     if !attached.is_empty() {
         attached.into_iter().for_each(|template| ctx.queues.attachments.add(template, Priority::User));
-        return Ok(Next::After(STILL_ATTACHED));
+        return Ok(Action::RequeueAfter(STILL_ATTACHED));
     }
     let kept = binding.metadata.finalizers.iter().filter(|one| *one != DEPENDENCIES_DISTRIBUTOR);
     let finalizers: Vec<String> = kept.cloned().collect();
     match write(ctx, key, binding, &finalizers, Value::Null).await {
-        Err(Error::NotFound { .. }) | Ok(()) => Ok(Next::Wait),
+        Err(Error::NotFound { .. }) | Ok(()) => Ok(Action::AwaitChange),
         Err(error) => Err(error),
     }
 }
 
 /// The templates whose bindings still repeat this binding's clusters.
 fn attached_to(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> BTreeSet<TemplateKey> {
-    let world = ctx.view.world();
+    let snapshot = ctx.cache.snapshot();
     let repeats = |template: &Arc<TemplateKey>| {
-        world.bindings.get(&template.binding()).is_some_and(|attached| {
+        snapshot.bindings.get(&template.binding()).is_some_and(|attached| {
             let mut by = attached.spec.required_by.iter();
             by.any(|by| by.namespace == key.namespace && by.name == key.name)
         })
     };
     noted(binding)
         .iter()
-        .flat_map(|need| world.found(need))
+        .flat_map(|need| snapshot.found(need))
         .filter(repeats)
         .map(Arc::unwrap_or_clone)
         .collect()
@@ -131,38 +131,40 @@ async fn write(
 
 /// Brings the binding of a template in line with those that need it. It has one writer, so the bindings that
 /// need it never compete; the detector writes other fields, and whoever comes second looks again.
-pub async fn attach(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
-    let Some((answer, existing, needed_by)) = decide_attached(ctx, key) else { return Ok(Next::Wait) };
+pub async fn attach(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
+    let Some((answer, existing, needed_by)) = decide_attached(ctx, key) else {
+        return Ok(Action::AwaitChange);
+    };
     if existing.as_deref() == Some(&answer.binding) {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     }
     let written = ctx.write_binding(&key.binding(), &answer.binding).await;
     if let Some(error) = written.as_ref().err().filter(|error| !error.is_conflict()) {
         let reason = "SyncScheduleResultToDependenciesFailed";
         let about = needed_by.iter().map(|needing| Regarding::from(&**needing));
-        ctx.tell(about, COMPONENT, Tone::Warning, reason, &error.to_string());
+        ctx.record_event(about, COMPONENT, EventType::Warning, reason, &error.to_string());
     }
     written?;
     if let Some(conflict) = answer.conflict {
         let message = format!("Dependency policy conflict detected: {conflict}.");
         let about = Regarding::from(&answer.binding);
-        ctx.tell([about], COMPONENT, Tone::Warning, "DependencyPolicyConflict", &message);
+        ctx.record_event([about], COMPONENT, EventType::Warning, "DependencyPolicyConflict", &message);
     }
     for needing in needed_by {
         let message = "Sync schedule results to dependencies succeed.";
         let reason = "SyncScheduleResultToDependenciesSucceed";
-        ctx.tell([Regarding::from(&*needing)], COMPONENT, Tone::Routine, reason, message);
+        ctx.record_event([Regarding::from(&*needing)], COMPONENT, EventType::Routine, reason, message);
     }
-    Ok(Next::Wait)
+    Ok(Action::AwaitChange)
 }
 
 type Decided = (Attached, Option<Arc<Binding>>, Vec<Arc<Binding>>);
 
 /// The binding as it should be; none while there is nothing to attach or the binding is not this template's.
 fn decide_attached(ctx: &Ctx, key: &TemplateKey) -> Option<Decided> {
-    let world = ctx.view.world();
-    let template = world.templates.get(key)?;
-    let existing = world.bindings.get(&key.binding()).cloned();
+    let snapshot = ctx.cache.snapshot();
+    let template = snapshot.templates.get(key)?;
+    let existing = snapshot.bindings.get(&key.binding()).cloned();
     let not_ours = existing.as_ref().is_some_and(|existing| {
         existing.metadata.deletion_timestamp.is_some()
             || decide::binding::refusal(template, existing).is_some()
@@ -174,7 +176,7 @@ fn decide_attached(ctx: &Ctx, key: &TemplateKey) -> Option<Decided> {
         binding.spec.propagate_deps && binding.metadata.deletion_timestamp.is_none()
     };
     let own = key.binding();
-    let who = ctx.view.who_needs(template).into_iter().filter(|by| *by != own);
+    let who = ctx.cache.who_needs(template).into_iter().filter(|by| *by != own);
     let found: Vec<BindingKey> = who.collect();
     // Nothing new is attached to what is on its way out; but whoever leaves does not have to wait for it.
     let is_attached = |by: &&Arc<Binding>| {
@@ -183,24 +185,24 @@ fn decide_attached(ctx: &Ctx, key: &TemplateKey) -> Option<Decided> {
     };
     let may = |by: &&Arc<Binding>| takes_along(by) && (!template.deleting || is_attached(by));
     let needed_by: Vec<Arc<Binding>> =
-        found.iter().filter_map(|by| world.bindings.get(by)).filter(may).cloned().collect();
+        found.iter().filter_map(|by| snapshot.bindings.get(by)).filter(may).cloned().collect();
     let was_needed = existing.as_ref().is_some_and(|existing| !existing.spec.required_by.is_empty());
     if needed_by.is_empty() && !was_needed {
         return None;
     }
     let by: Vec<&Binding> = needed_by.iter().map(AsRef::as_ref).collect();
-    let answer = attached(template, existing.as_deref(), &by, world.rollouts.values())?;
+    let answer = attached(template, existing.as_deref(), &by, snapshot.rollouts.values())?;
     Some((answer, existing, needed_by))
 }
 
 /// Looks at whatever a binding needs or needed, after it changed, came or went.
 pub fn moved(ctx: &Ctx, before: Option<&Binding>, after: Option<&Binding>) {
-    let world = ctx.view.world();
+    let snapshot = ctx.cache.snapshot();
     for binding in [before, after].into_iter().flatten() {
         if !binding.spec.required_by.is_empty() {
             ctx.queues.attachments.add(TemplateKey::of(binding), Priority::Resync);
         }
-        for template in noted(binding).iter().flat_map(|need| world.found(need)) {
+        for template in noted(binding).iter().flat_map(|need| snapshot.found(need)) {
             ctx.queues.attachments.add(Arc::unwrap_or_clone(template), Priority::User);
         }
     }
@@ -215,22 +217,22 @@ pub fn moved(ctx: &Ctx, before: Option<&Binding>, after: Option<&Binding>) {
 
 /// Looks at the Works of whatever a binding needs that stay for its sake, after one of its own went.
 pub fn look_at_needed(ctx: &Ctx, key: &BindingKey) {
-    let Some(binding) = ctx.view.binding(key) else { return };
-    let world = ctx.view.world();
+    let Some(binding) = ctx.cache.binding(key) else { return };
+    let snapshot = ctx.cache.snapshot();
     let needed = noted(&binding);
-    let bound = needed.iter().flat_map(|need| world.found(need)).map(|template| template.binding());
-    for waiting in bound.filter(|bound| ctx.view.moving().has(bound)) {
+    let bound = needed.iter().flat_map(|need| snapshot.found(need)).map(|template| template.binding());
+    for waiting in bound.filter(|bound| ctx.cache.moving().has(bound)) {
         ctx.queues.works.add(waiting, Priority::Resync);
     }
 }
 
 /// Looks at a template's binding if somebody needs it; called after the template was looked at.
 pub fn touched(ctx: &Ctx, key: &TemplateKey) {
-    let world = ctx.view.world();
-    let Some(template) = world.templates.get(key) else { return };
-    let binding = world.bindings.get(&key.binding());
+    let snapshot = ctx.cache.snapshot();
+    let Some(template) = snapshot.templates.get(key) else { return };
+    let binding = snapshot.bindings.get(&key.binding());
     let was_needed = binding.is_some_and(|binding| !binding.spec.required_by.is_empty());
-    if was_needed || !ctx.view.who_needs(template).is_empty() {
+    if was_needed || !ctx.cache.who_needs(template).is_empty() {
         ctx.queues.attachments.add(key.clone(), Priority::User);
     }
     if binding.is_some_and(|binding| binding.spec.propagate_deps) {

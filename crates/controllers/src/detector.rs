@@ -3,15 +3,15 @@
 
 use decide::claim::{Claim, ClaimReason};
 use decide::propagation::Propagation;
-use decide::world::Answers;
+use decide::snapshot::Interpreters;
 use decide::{PolicyKey, TemplateKey};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::ctx::{Ctx, bindings};
-use crate::events::{Regarding, Tone};
+use crate::events::{EventType, Regarding};
 use crate::rest::Error;
-use crate::runtime::Next;
+use crate::runtime::Action;
 use crate::{dependencies, metrics, policy_status, scheduler};
 
 const COMPONENT: &str = "resource-detector";
@@ -32,7 +32,7 @@ const COMPONENT: &str = "resource-detector";
 ///
 /// Either write carries the version that was decided upon: whoever was faster makes this one fail, and the look
 /// is repeated with what they wrote. A binding that exists although the view does not know it fails as well.
-pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
+pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
     // Read everything the decision needs, once, and decide.
     let start = Instant::now();
     let looked = look(ctx, key);
@@ -64,23 +64,23 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
         // It stands until somebody changes something, however often it is looked at.
         if let Some(message) = failure(&propagation, &refusal.to_string()) {
             let about = seen.regarding.clone();
-            ctx.tell_standing(about, COMPONENT, Tone::Warning, "ApplyPolicyFailed", &message);
+            ctx.record_standing_event(about, COMPONENT, EventType::Warning, "ApplyPolicyFailed", &message);
         }
     }
-    Ok(Next::Wait)
+    Ok(Action::AwaitChange)
 }
 
 /// A template that is gone takes its binding along. The control plane sees to that, except where the kind itself
 /// has gone: nobody is left who could tell that the owner is no more.
-async fn let_go(ctx: &Ctx, key: &TemplateKey) -> Result<Next, Error> {
-    let binding = ctx.view.binding(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
+async fn let_go(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
+    let binding = ctx.cache.binding(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
     if let Some(binding) = binding.filter(|binding| binding.metadata.deletion_timestamp.is_none())
-        && ctx.view.is_gone(&key.api_version, &key.kind)
+        && ctx.cache.is_gone(&key.api_version, &key.kind)
     {
         let path = bindings(&key.binding()).object(&binding.metadata.name);
         ctx.control.delete(&path, Some(&binding.metadata.uid)).await?;
     }
-    Ok(Next::Wait)
+    Ok(Action::AwaitChange)
 }
 
 /// The policy in Karmada's words.
@@ -109,16 +109,22 @@ fn tell_applied(
     ctx.metrics.observe_since("resource_apply_policy_duration_seconds", &result, start);
     if let Some(message) = error.and_then(|error| failure(decided, &error.to_string())) {
         let about = [seen.regarding.clone()];
-        return ctx.tell(about, COMPONENT, Tone::Warning, "ApplyPolicyFailed", &message);
+        return ctx.record_event(about, COMPONENT, EventType::Warning, "ApplyPolicyFailed", &message);
     }
     let message = format!("Apply {} succeed", spoken(&policy.key));
     let (api_version, kind) = (seen.regarding.api_version.as_str(), seen.regarding.kind.as_str());
     // A Pod is always one, which is an answer too.
     if decide::interpret::has_replicas(api_version, kind) || (api_version, kind) == ("v1", "Pod") {
         let message = "Get replicas of resource template successfully.";
-        ctx.tell([seen.regarding.clone()], COMPONENT, Tone::Routine, "GetReplicasSucceed", message);
+        ctx.record_event(
+            [seen.regarding.clone()],
+            COMPONENT,
+            EventType::Routine,
+            "GetReplicasSucceed",
+            message,
+        );
     }
-    ctx.tell([seen.regarding.clone()], COMPONENT, Tone::Normal, "ApplyPolicySucceed", &message);
+    ctx.record_event([seen.regarding.clone()], COMPONENT, EventType::Normal, "ApplyPolicySucceed", &message);
 }
 
 /// Why a policy could not be applied, in Karmada's words; none if there is no policy.
@@ -140,12 +146,12 @@ fn tell_preemption(ctx: &Ctx, seen: &SeenTemplate, decided: &Propagation, error:
     by[..1].make_ascii_uppercase();
     let from = policy(from);
     let (tone, reason, message) = match error {
-        None => (Tone::Normal, "PreemptPolicySucceed", format!("{by} preempted {from} successfully")),
+        None => (EventType::Normal, "PreemptPolicySucceed", format!("{by} preempted {from} successfully")),
         Some(error) => {
-            (Tone::Warning, "PreemptPolicyFailed", format!("{by} failed to preempt {from}: {error}"))
+            (EventType::Warning, "PreemptPolicyFailed", format!("{by} failed to preempt {from}: {error}"))
         }
     };
-    ctx.tell([seen.regarding.clone()], COMPONENT, tone, reason, &message);
+    ctx.record_event([seen.regarding.clone()], COMPONENT, tone, reason, &message);
 }
 
 /// What a template looked like when it was decided about.
@@ -157,9 +163,9 @@ struct SeenTemplate {
 }
 
 fn look(ctx: &Ctx, key: &TemplateKey) -> Option<(Propagation, SeenTemplate)> {
-    let world = ctx.view.world();
-    let propagation = world.look(key, Answers::BRAIN)?;
-    let template = world.templates.get(key)?;
+    let snapshot = ctx.cache.snapshot();
+    let propagation = snapshot.look(key, Interpreters::BUILT_IN)?;
+    let template = snapshot.templates.get(key)?;
     let seen = SeenTemplate {
         regarding: Regarding::from(&**template),
         resource_version: template.resource_version.clone(),

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use api::kinds::is_karmada_group;
 use serde::Deserialize;
 
+use crate::cache::Served;
 use crate::rest::{Error, Path, Rest};
-use crate::view::Served;
 
 /// A kind that templates can have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

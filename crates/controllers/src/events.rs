@@ -13,11 +13,11 @@ use supervise::Recovered as _;
 
 use crate::ctx::Ctx;
 use crate::rest::{Collection, Error};
-use crate::runtime::{Next, Priority};
+use crate::runtime::{Action, Priority};
 
-mod allowance;
+mod rate_limiter;
 
-use allowance::Allowance;
+use rate_limiter::RateLimiter;
 
 /// How many Events may wait to be written.
 const PENDING_MAX: usize = 4096;
@@ -79,7 +79,7 @@ impl Regarding {
 
 /// Whether somebody should worry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Tone {
+pub enum EventType {
     /// No: something was decided.
     Normal,
     /// Perhaps.
@@ -104,13 +104,13 @@ impl EventKey {
 
 /// One piece of news.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct News {
+pub struct Event {
     /// About what.
     pub regarding: Regarding,
     /// Who says so, by the name of Karmada's component.
     pub component: &'static str,
     /// How bad.
-    pub tone: Tone,
+    pub tone: EventType,
     /// One word.
     pub reason: &'static str,
     /// One sentence.
@@ -121,11 +121,11 @@ pub struct News {
 #[derive(Clone)]
 pub struct Events {
     /// And how often it was told; held for moments.
-    pending: Arc<Mutex<BTreeMap<EventKey, (News, u64)>>>,
+    pending: Arc<Mutex<BTreeMap<EventKey, (Event, u64)>>>,
     /// How much is still told of what was decided.
-    decisions: Allowance,
+    decisions: RateLimiter,
     /// How much is still told of what goes its way.
-    routine: Allowance,
+    routine: RateLimiter,
     /// Events that are there for sure; held for moments. Forgetting costs a request.
     known: Arc<Mutex<BTreeSet<EventKey>>>,
 }
@@ -134,15 +134,15 @@ impl Default for Events {
     fn default() -> Self {
         Self {
             pending: Arc::default(),
-            decisions: Allowance::of_decisions(),
-            routine: Allowance::of_routine(),
+            decisions: RateLimiter::of_decisions(),
+            routine: RateLimiter::of_routine(),
             known: Arc::default(),
         }
     }
 }
 
 impl Events {
-    fn pending(&self) -> MutexGuard<'_, BTreeMap<EventKey, (News, u64)>> {
+    fn pending(&self) -> MutexGuard<'_, BTreeMap<EventKey, (Event, u64)>> {
         self.pending.lock().recovered()
     }
 
@@ -159,7 +159,7 @@ impl Events {
     }
 
     /// Takes in what is told, and how often; none when so much waits already that it is dropped.
-    fn take(&self, mut news: News, times: u64) -> Option<EventKey> {
+    fn take(&self, mut news: Event, times: u64) -> Option<EventKey> {
         cut(&mut news.message, MESSAGE_BYTES_MAX);
         let key = key(&news);
         let mut pending = self.pending();
@@ -170,42 +170,42 @@ impl Events {
         Some(key)
     }
 
-    fn may_tell(&self, tone: Tone) -> bool {
+    fn may_tell(&self, tone: EventType) -> bool {
         match tone {
-            Tone::Routine => self.routine.take(),
-            Tone::Normal => self.decisions.take(),
-            Tone::Warning => true,
+            EventType::Routine => self.routine.take(),
+            EventType::Normal => self.decisions.take(),
+            EventType::Warning => true,
         }
     }
 }
 
 impl Ctx {
     /// Tells that something happened, as an Event on each of these objects.
-    pub fn tell(
+    pub fn record_event(
         &self,
         about: impl IntoIterator<Item = Regarding>,
         component: &'static str,
-        tone: Tone,
+        tone: EventType,
         reason: &'static str,
         message: &str,
     ) {
-        let news = |regarding| News { regarding, component, tone, reason, message: message.to_owned() };
+        let news = |regarding| Event { regarding, component, tone, reason, message: message.to_owned() };
         about.into_iter().for_each(|regarding| self.take_in(news(regarding), 1));
     }
 
     /// Tells that something is so, as an Event that is there once however often it is found to be so.
-    pub fn tell_standing(
+    pub fn record_standing_event(
         &self,
         regarding: Regarding,
         component: &'static str,
-        tone: Tone,
+        tone: EventType,
         reason: &'static str,
         message: &str,
     ) {
-        self.take_in(News { regarding, component, tone, reason, message: message.to_owned() }, 0);
+        self.take_in(Event { regarding, component, tone, reason, message: message.to_owned() }, 0);
     }
 
-    fn take_in(&self, news: News, times: u64) {
+    fn take_in(&self, news: Event, times: u64) {
         match self.events.take(news, times) {
             Some(key) => self.queues.news.add(key, Priority::Resync),
             None => self.metrics.count("events_dropped_total", &[]),
@@ -214,22 +214,22 @@ impl Ctx {
 }
 
 /// Writes one Event, or raises its count. A server that does not want it is no reason to try again.
-pub async fn reconcile(ctx: &Ctx, key: &EventKey) -> Result<Next, Error> {
-    let Some((news, count)) = ctx.events.pending().remove(key) else { return Ok(Next::Wait) };
+pub async fn reconcile(ctx: &Ctx, key: &EventKey) -> Result<Action, Error> {
+    let Some((news, count)) = ctx.events.pending().remove(key) else { return Ok(Action::AwaitChange) };
     match write(ctx, key, &news, count).await {
-        Ok(()) => Ok(Next::Wait),
+        Ok(()) => Ok(Action::AwaitChange),
         Err(error @ Error::Conflict { .. }) => {
             ctx.events.pending().entry(key.clone()).or_insert((news, 0)).1 += count;
             Err(error)
         }
         Err(error) => {
             tracing::debug!(%error, reason = news.reason, "an event is not written");
-            Ok(Next::Wait)
+            Ok(Action::AwaitChange)
         }
     }
 }
 
-async fn write(ctx: &Ctx, key: &EventKey, news: &News, count: u64) -> Result<(), Error> {
+async fn write(ctx: &Ctx, key: &EventKey, news: &Event, count: u64) -> Result<(), Error> {
     let collection = Collection::new("v1", "events", &key.namespace);
     let path = collection.object(&key.name);
     let now = Time::from((ctx.now)());
@@ -255,7 +255,7 @@ async fn write(ctx: &Ctx, key: &EventKey, news: &News, count: u64) -> Result<(),
     ctx.control.merge(&path, &patch).await.map(drop)
 }
 
-fn event(key: &EventKey, news: &News, count: u64, now: Time) -> Value {
+fn event(key: &EventKey, news: &Event, count: u64, now: Time) -> Value {
     let Regarding { api_version, kind, namespace, name, uid } = &news.regarding;
     json!({
         "apiVersion": "v1",
@@ -264,7 +264,7 @@ fn event(key: &EventKey, news: &News, count: u64, now: Time) -> Value {
         "involvedObject": {
             "apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name, "uid": uid,
         },
-        "type": match news.tone { Tone::Routine | Tone::Normal => "Normal", Tone::Warning => "Warning" },
+        "type": match news.tone { EventType::Routine | EventType::Normal => "Normal", EventType::Warning => "Warning" },
         "reason": news.reason,
         "message": news.message,
         "source": { "component": news.component },
@@ -276,12 +276,12 @@ fn event(key: &EventKey, news: &News, count: u64, now: Time) -> Value {
     })
 }
 
-/// News about objects without namespace lies in `default`, as Kubernetes wants it.
-fn key(news: &News) -> EventKey {
+/// Event about objects without namespace lies in `default`, as Kubernetes wants it.
+fn key(news: &Event) -> EventKey {
     let mut hasher = DefaultHasher::new();
     // What Kubernetes calls the same is the same Event.
-    let tone = if news.tone == Tone::Routine { Tone::Normal } else { news.tone };
-    News { tone, ..news.clone() }.hash(&mut hasher);
+    let tone = if news.tone == EventType::Routine { EventType::Normal } else { news.tone };
+    Event { tone, ..news.clone() }.hash(&mut hasher);
     let mut name = news.regarding.name.replace(':', ".").to_lowercase();
     cut(&mut name, NAME_BYTES_MAX);
     let namespace = match news.regarding.namespace.as_str() {
@@ -304,11 +304,11 @@ fn cut(text: &mut String, bytes: usize) {
 mod tests {
     use super::*;
 
-    fn news(name: &str, message: &str) -> News {
-        News {
+    fn news(name: &str, message: &str) -> Event {
+        Event {
             regarding: Regarding { kind: "Deployment".into(), name: name.into(), ..Regarding::default() },
             component: "resource-detector",
-            tone: Tone::Normal,
+            tone: EventType::Normal,
             reason: "ApplyPolicySucceed",
             message: message.to_owned(),
         }
@@ -320,7 +320,7 @@ mod tests {
         assert!(events.take(news("web", "a"), 1).is_some() && events.take(news("web", "a"), 1).is_some());
         assert_eq!(events.pending().values().map(|(_, count)| *count).collect::<Vec<_>>(), [2]);
         for number in 1..PENDING_MAX {
-            let bad = News { tone: Tone::Warning, ..news("web", &number.to_string()) };
+            let bad = Event { tone: EventType::Warning, ..news("web", &number.to_string()) };
             assert!(events.take(bad, 1).is_some(), "only good news is limited");
         }
         assert_eq!(events.take(news("web", "one too many"), 1), None);
@@ -331,12 +331,13 @@ mod tests {
     fn what_goes_its_way_takes_nothing_from_what_is_decided() {
         let events = Events::default();
         let mut number = 0;
-        while events.take(News { tone: Tone::Routine, ..news("web", &number.to_string()) }, 1).is_some() {
+        while events.take(Event { tone: EventType::Routine, ..news("web", &number.to_string()) }, 1).is_some()
+        {
             number += 1;
         }
         assert!((1..PENDING_MAX).contains(&number), "{number}");
         assert!(events.take(news("web", "decided"), 1).is_some());
-        assert_eq!(key(&News { tone: Tone::Routine, ..news("web", "a") }), key(&news("web", "a")));
+        assert_eq!(key(&Event { tone: EventType::Routine, ..news("web", "a") }), key(&news("web", "a")));
     }
 
     #[test]

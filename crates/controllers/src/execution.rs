@@ -11,16 +11,16 @@ use decide::works::{Dispatch, Withdraw, dispatch, withdraw};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::cache::WorkKey;
 use crate::ctx::{self, Ctx};
-use crate::reach::Reach;
+use crate::member_client::MemberClient;
 use crate::rest::{Collection, Error, Path};
-use crate::runtime::{Next, Priority};
-use crate::view::WorkKey;
+use crate::runtime::{Action, Priority};
 
 mod place;
 mod report;
 
-use place::Standing;
+use place::Ownership;
 use report::{Counted, Outcome};
 
 /// How soon a member is asked again that refused a manifest for a reason that nothing announces the end of.
@@ -33,16 +33,16 @@ const UNCLEAR: Duration = Duration::from_secs(1);
 const NO_CLIENT: Duration = Duration::from_secs(2);
 
 /// Brings one member's object in line with its Work.
-pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
+pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Action, Error> {
     let path = ctx::works(&key.cluster).object(&key.name);
     let Some(work) = ctx.control.get::<Work>(&path).await? else {
         ctx.members.member(&key.cluster).forget(&key.name);
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     };
-    let clusters = ctx.view.world().clusters.clone();
+    let clusters = ctx.cache.snapshot().clusters.clone();
     // A cluster that comes brings its Works here again.
     let Some(cluster) = clusters.iter().find(|cluster| cluster.metadata.name == key.cluster) else {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     };
     if work.metadata.deletion_timestamp.is_some() {
         return take_back(ctx, key, cluster, &work, &path).await;
@@ -51,34 +51,34 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
     // Work is not gone at once then, comes back after eight more.
     if cluster.metadata.deletion_timestamp.is_some() {
         ctx.control.delete(&path, Some(&work.metadata.uid)).await?;
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     }
     let mut refused = None;
     match place::standing(ctx, &work).await? {
-        Standing::Backed => {}
-        Standing::Foreign(why) => refused = Some(why),
-        Standing::Unclear => return Ok(Next::After(UNCLEAR)),
-        Standing::Abandoned => {
+        Ownership::Backed => {}
+        Ownership::Foreign(why) => refused = Some(why),
+        Ownership::Unclear => return Ok(Action::RequeueAfter(UNCLEAR)),
+        Ownership::Abandoned => {
             ctx.control.delete(&path, Some(&work.metadata.uid)).await?;
-            return Ok(Next::Wait);
+            return Ok(Action::AwaitChange);
         }
     }
     // An agent in the member does the rest.
     if cluster.spec.sync_mode == SyncMode::Pull {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     }
     let mut next = work.status.clone();
     conditions::set(&mut next.conditions, dispatching(&work), (ctx.now)());
     let start = Instant::now();
     let visit = match refused {
-        Some(why) => Visit::refused(why.to_string()),
+        Some(why) => Delivery::refused(why.to_string()),
         None => visit(ctx, key, cluster, &work).await?,
     };
     report::tell_written(ctx, &work, &visit.outcomes, start);
     // What the member makes of it follows in moments, and both are told at once. Until then the member itself
     // says what it has.
     if report::is_first_delivery(&visit.outcomes) {
-        return Ok(sooner(visit.next, Next::Gathered));
+        return Ok(sooner(visit.next, Action::RequeueDebounced));
     }
     if !visit.outcomes.is_empty() {
         report::report(&work, &mut next, &visit.outcomes, (ctx.now)());
@@ -92,33 +92,33 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Next, Error> {
 }
 
 /// What came of a visit to the member; no outcomes if it was not visited.
-struct Visit {
+struct Delivery {
     outcomes: Vec<Outcome>,
-    next: Next,
+    next: Action,
 }
 
-impl Visit {
-    fn later(next: Next) -> Self {
+impl Delivery {
+    fn later(next: Action) -> Self {
         Self { outcomes: Vec::new(), next }
     }
 
     fn refused(why: String) -> Self {
-        Self { outcomes: vec![Outcome::Failed { why, recreating: false }], next: Next::Wait }
+        Self { outcomes: vec![Outcome::Failed { why, recreating: false }], next: Action::AwaitChange }
     }
 }
 
-async fn visit(ctx: &Ctx, key: &WorkKey, cluster: &Cluster, work: &Work) -> Result<Visit, Error> {
+async fn visit(ctx: &Ctx, key: &WorkKey, cluster: &Cluster, work: &Work) -> Result<Delivery, Error> {
     // A cluster that becomes ready brings its Works here again.
     if conditions::status(&cluster.status.conditions, READY) != Some(ConditionStatus::True) {
-        return Ok(Visit::later(Next::Wait));
+        return Ok(Delivery::later(Action::AwaitChange));
     }
-    let Some(reach) = Reach::of(ctx, &key.cluster) else {
-        return Ok(Visit::later(Next::After(NO_CLIENT)));
+    let Some(reach) = MemberClient::of(ctx, &key.cluster) else {
+        return Ok(Delivery::later(Action::RequeueAfter(NO_CLIENT)));
     };
     if let Some(pause) = reach.member.pause() {
-        return Ok(Visit::later(Next::After(pause)));
+        return Ok(Delivery::later(Action::RequeueAfter(pause)));
     }
-    let mut visit = Visit::later(Next::Wait);
+    let mut visit = Delivery::later(Action::AwaitChange);
     for (place, manifest) in work.spec.workload.manifests.iter().enumerate() {
         match deliver(ctx, &reach, key, work, (place, manifest)).await {
             Ok((outcome, next)) => {
@@ -126,61 +126,63 @@ async fn visit(ctx: &Ctx, key: &WorkKey, cluster: &Cluster, work: &Work) -> Resu
                 visit.next = sooner(visit.next, next);
             }
             // The member as a whole is in trouble, which its Cluster tells; the Work keeps its last word.
-            Err(error) if error.is_outage() => return Ok(Visit::later(Next::After(reach.member.retry()))),
+            Err(error) if error.is_outage() => {
+                return Ok(Delivery::later(Action::RequeueAfter(reach.member.retry())));
+            }
             Err(error) => return Err(error),
         }
     }
     Ok(visit)
 }
 
-fn sooner(one: Next, other: Next) -> Next {
+fn sooner(one: Action, other: Action) -> Action {
     match (one, other) {
-        (Next::Wait, next) | (next, Next::Wait) => next,
-        (Next::Gathered, _) | (_, Next::Gathered) => Next::Gathered,
-        (Next::After(one), Next::After(other)) => Next::After(one.min(other)),
+        (Action::AwaitChange, next) | (next, Action::AwaitChange) => next,
+        (Action::RequeueDebounced, _) | (_, Action::RequeueDebounced) => Action::RequeueDebounced,
+        (Action::RequeueAfter(one), Action::RequeueAfter(other)) => Action::RequeueAfter(one.min(other)),
     }
 }
 
 /// Writes one manifest unless something holds it or the member has it already.
 async fn deliver(
     ctx: &Ctx,
-    reach: &Reach<'_>,
+    reach: &MemberClient<'_>,
     key: &WorkKey,
     work: &Work,
     (place, manifest): (usize, &Value),
-) -> Result<(Outcome, Next), Error> {
+) -> Result<(Outcome, Action), Error> {
     let recreating = report::was_applied(work);
     let failed = |why: String, next| Ok((Outcome::Failed { why, recreating: false }, next));
     let Some(path) = place::path(ctx, reach, manifest).await? else {
         let why = format!("{} {} is not served", text(manifest, "apiVersion"), text(manifest, "kind"));
-        return failed(why, Next::After(REFUSED));
+        return failed(why, Action::RequeueAfter(REFUSED));
     };
-    let live = match reach.ask(reach.rest.get::<Value>(&path)).await? {
+    let live = match reach.call(reach.rest.get::<Value>(&path)).await? {
         Some(object) if reach.member.has(work, place, manifest, &object) => {
-            return Ok((Outcome::Has(object), Next::Wait));
+            return Ok((Outcome::Has(object), Action::AwaitChange));
         }
         live => live,
     };
     let mut wanted = match dispatch(work, manifest, live.as_ref()) {
-        Dispatch::Held => return Ok((Outcome::Held(live), Next::Wait)),
-        Dispatch::Refused(conflict) => return failed(conflict.to_string(), Next::After(REFUSED)),
+        Dispatch::Held => return Ok((Outcome::Held(live), Action::AwaitChange)),
+        Dispatch::Refused(conflict) => return failed(conflict.to_string(), Action::RequeueAfter(REFUSED)),
         Dispatch::Apply(wanted) => wanted,
     };
     // What was decided about one object must not hit another of the same name.
     if let Some(uid) = live.as_ref().map(|live| &live["metadata"]["uid"]).filter(|uid| uid.is_string()) {
         wanted["metadata"]["uid"] = uid.clone();
     }
-    let applied = reach.ask(reach.rest.apply(&path, &wanted, true)).await;
+    let applied = reach.call(reach.rest.apply(&path, &wanted, true)).await;
     let recreating = recreating && live.is_none();
     let counted = Counted { cluster: &key.cluster, manifest };
     counted.applied(ctx, live.as_ref(), recreating, applied.as_ref().ok());
     match applied {
         Ok(object) => {
-            let first = reach.member.gave(work, place, &object);
+            let first = reach.member.note_applied(work, place, &object);
             bring_those_who_waited(ctx, reach, key, manifest);
             match live.is_some_and(|live| revision(&live) == revision(&object)) {
-                true => Ok((Outcome::Has(object), Next::Wait)),
-                false => Ok((Outcome::Written { object, recreating, first }, Next::Wait)),
+                true => Ok((Outcome::Has(object), Action::AwaitChange)),
+                false => Ok((Outcome::Written { object, recreating, first }, Action::AwaitChange)),
             }
         }
         Err(error) if error.is_outage() => Err(error),
@@ -188,7 +190,7 @@ async fn deliver(
         Err(error) => {
             let next = match &error {
                 Error::NotFound { .. } => await_namespace(reach, key, manifest).await?,
-                _ => Next::After(REFUSED),
+                _ => Action::RequeueAfter(REFUSED),
             };
             Ok((Outcome::Failed { why: error.to_string(), recreating }, next))
         }
@@ -196,8 +198,8 @@ async fn deliver(
 }
 
 /// Whether the object that was decided about has made room for another, or for none: then it is decided anew.
-async fn has_changed(reach: &Reach<'_>, path: &Path, wanted: &Value) -> Result<bool, Error> {
-    let now = reach.ask(reach.rest.get::<Value>(path)).await?;
+async fn has_changed(reach: &MemberClient<'_>, path: &Path, wanted: &Value) -> Result<bool, Error> {
+    let now = reach.call(reach.rest.get::<Value>(path)).await?;
     Ok(now.is_none_or(|now| now["metadata"]["uid"] != wanted["metadata"]["uid"]))
 }
 
@@ -206,23 +208,23 @@ fn revision(object: &Value) -> &Value {
 }
 
 /// Lets a manifest wait for its namespace, which has a Work of its own.
-async fn await_namespace(reach: &Reach<'_>, key: &WorkKey, manifest: &Value) -> Result<Next, Error> {
+async fn await_namespace(reach: &MemberClient<'_>, key: &WorkKey, manifest: &Value) -> Result<Action, Error> {
     let namespace = text(&manifest["metadata"], "namespace");
     if namespace.is_empty() {
-        return Ok(Next::After(REFUSED));
+        return Ok(Action::RequeueAfter(REFUSED));
     }
     reach.member.wait_for(namespace, &key.name);
     // It may have come before it was waited for.
     let path = Collection::new("v1", "namespaces", "").object(namespace);
-    let came = reach.ask(reach.rest.get::<Value>(&path)).await?.is_some();
-    Ok(Next::After(if came { AT_ONCE } else { REFUSED }))
+    let came = reach.call(reach.rest.get::<Value>(&path)).await?.is_some();
+    Ok(Action::RequeueAfter(if came { AT_ONCE } else { REFUSED }))
 }
 
-fn bring_those_who_waited(ctx: &Ctx, reach: &Reach<'_>, key: &WorkKey, manifest: &Value) {
+fn bring_those_who_waited(ctx: &Ctx, reach: &MemberClient<'_>, key: &WorkKey, manifest: &Value) {
     if (text(manifest, "apiVersion"), text(manifest, "kind")) != ("v1", "Namespace") {
         return;
     }
-    for name in reach.member.came(text(&manifest["metadata"], "name")) {
+    for name in reach.member.take_waiting(text(&manifest["metadata"], "name")) {
         ctx.queues.execution.add(WorkKey { cluster: key.cluster.clone(), name }, Priority::User);
     }
 }
@@ -234,26 +236,28 @@ async fn take_back(
     cluster: &Cluster,
     work: &Work,
     path: &Path,
-) -> Result<Next, Error> {
+) -> Result<Action, Error> {
     let own = |one: &&String| *one == api::finalizers::EXECUTION;
     if !work.metadata.finalizers.iter().any(|one| own(&one)) {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     }
     for manifest in &work.spec.workload.manifests {
         // Whether the cluster can be asked at all is decided before it is asked.
         match withdraw(work, None, cluster) {
             Withdraw::Abandoned => break,
             // A cluster that becomes ready brings its Works here again; an agent does it all by itself.
-            Withdraw::Wait => return Ok(Next::Wait),
-            _ if cluster.spec.sync_mode == SyncMode::Pull => return Ok(Next::Wait),
+            Withdraw::Wait => return Ok(Action::AwaitChange),
+            _ if cluster.spec.sync_mode == SyncMode::Pull => return Ok(Action::AwaitChange),
             _ => {}
         }
-        let Some(reach) = Reach::of(ctx, &key.cluster) else { return Ok(Next::After(NO_CLIENT)) };
+        let Some(reach) = MemberClient::of(ctx, &key.cluster) else {
+            return Ok(Action::RequeueAfter(NO_CLIENT));
+        };
         if let Some(pause) = reach.member.pause() {
-            return Ok(Next::After(pause));
+            return Ok(Action::RequeueAfter(pause));
         }
         match withdraw_from(ctx, &reach, work, cluster, manifest).await {
-            Err(error) if error.is_outage() => return Ok(Next::After(reach.member.retry())),
+            Err(error) if error.is_outage() => return Ok(Action::RequeueAfter(reach.member.retry())),
             gone => gone?,
         }
     }
@@ -262,31 +266,31 @@ async fn take_back(
         "metadata": { "resourceVersion": work.metadata.resource_version, "finalizers": finalizers },
     });
     match ctx.control.merge(path, &patch).await {
-        Err(Error::NotFound { .. }) | Ok(_) => Ok(Next::Wait),
+        Err(Error::NotFound { .. }) | Ok(_) => Ok(Action::AwaitChange),
         Err(error) => Err(error),
     }
 }
 
 async fn withdraw_from(
     ctx: &Ctx,
-    reach: &Reach<'_>,
+    reach: &MemberClient<'_>,
     work: &Work,
     cluster: &Cluster,
     manifest: &Value,
 ) -> Result<(), Error> {
     // What a member does not serve it does not have.
     let Some(path) = place::path(ctx, reach, manifest).await? else { return Ok(()) };
-    let live = reach.ask(reach.rest.get::<Value>(&path)).await?.unwrap_or_default();
+    let live = reach.call(reach.rest.get::<Value>(&path)).await?.unwrap_or_default();
     match withdraw(work, Some(&live).filter(|live| live.is_object()), cluster) {
         Withdraw::Delete => {
-            let deleted = reach.ask(reach.rest.delete(&path, live["metadata"]["uid"].as_str())).await;
+            let deleted = reach.call(reach.rest.delete(&path, live["metadata"]["uid"].as_str())).await;
             Counted { cluster: &cluster.metadata.name, manifest }.deleted(ctx, deleted.is_ok());
             deleted
         }
         Withdraw::Release { labels, annotations } => {
             let mut patch = without(&labels, &annotations);
             patch["metadata"]["resourceVersion"] = revision(&live).clone();
-            match reach.ask(reach.rest.merge(&path, &patch)).await {
+            match reach.call(reach.rest.merge(&path, &patch)).await {
                 Err(Error::NotFound { .. }) | Ok(_) => Ok(()),
                 Err(error) => Err(error),
             }

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::ctx::{Ctx, bindings};
-use crate::events::{Regarding, Tone};
+use crate::events::{EventType, Regarding};
 use crate::rest::Error;
-use crate::runtime::Next;
+use crate::runtime::Action;
 
 const COMPONENT: &str = "taint-manager";
 /// How long an old copy stays when nobody says otherwise.
@@ -28,14 +28,14 @@ const GRACE_SECONDS: i64 = 600;
 /// Clusters, tasks and memory are one write, so a crash leaves either all of it or nothing, and the next look
 /// comes to the same answer: since when a workload fails is on the binding, since when a taint is there is on
 /// the cluster, and since when a task runs is in the task.
-pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
-    let Some(seen) = ctx.view.binding(key) else { return Ok(Next::Wait) };
-    let clusters = ctx.view.world().clusters.clone();
+pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
+    let Some(seen) = ctx.cache.binding(key) else { return Ok(Action::AwaitChange) };
+    let clusters = ctx.cache.snapshot().clusters.clone();
     if is_quiet(&seen, &clusters) {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     }
     let (start, now) = (Instant::now(), (ctx.now)());
-    let settings = Settings { taints_evict: ctx.switches.gates.failover, ..Settings::default() };
+    let settings = Settings { taints_evict: ctx.feature_gates.gates.failover, ..Settings::default() };
     let mut evictions = eviction(&seen, &clusters, now, settings);
     let turn = hold_back(ctx, key, &mut evictions);
     let mut binding = Binding::clone(&seen);
@@ -48,7 +48,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         false => {
             let written = ctx.control.merge(&bindings(key).object(&key.name), &patch(&seen, &binding)).await;
             if !written.as_ref().is_err_and(Error::is_conflict) {
-                tell(ctx, &seen, &evictions, &tasks, written.is_ok());
+                record_events(ctx, &seen, &evictions, &tasks, written.is_ok());
                 count(ctx, &seen, &evictions, start, written.is_ok());
             }
             written?;
@@ -74,7 +74,7 @@ async fn write_kept(ctx: &Ctx, key: &BindingKey, seen: &Binding, evictions: &Evi
     };
     if let Some(news) = message(&status).filter(|news| message(&seen.status).as_ref() != Some(news)) {
         let about = [Regarding::from(seen), Regarding::template_of(seen)];
-        ctx.tell(about, COMPONENT, Tone::Warning, LAST_COPY_KEPT, &news);
+        ctx.record_event(about, COMPONENT, EventType::Warning, LAST_COPY_KEPT, &news);
     }
     Ok(())
 }
@@ -125,14 +125,14 @@ fn list<T: Serialize>(items: &[T]) -> Value {
     if items.is_empty() { Value::Null } else { json!(items) }
 }
 
-fn tell(ctx: &Ctx, binding: &Binding, evictions: &Evictions, tasks: &Graceful, written: bool) {
+fn record_events(ctx: &Ctx, binding: &Binding, evictions: &Evictions, tasks: &Graceful, written: bool) {
     let about = || [Regarding::from(binding), Regarding::template_of(binding)];
     let (tone, reason, word) = match written {
-        true => (Tone::Normal, "EvictWorkloadFromClusterSucceed", "succeed"),
-        false => (Tone::Warning, "EvictWorkloadFromClusterFailed", "failed"),
+        true => (EventType::Normal, "EvictWorkloadFromClusterSucceed", "succeed"),
+        false => (EventType::Warning, "EvictWorkloadFromClusterFailed", "failed"),
     };
     for cluster in evictions.evictions.keys().chain(tasks.let_go.keys()) {
-        ctx.tell(about(), COMPONENT, tone, reason, &format!("Evict from cluster {cluster} {word}."));
+        ctx.record_event(about(), COMPONENT, tone, reason, &format!("Evict from cluster {cluster} {word}."));
     }
 }
 
@@ -151,8 +151,8 @@ fn count(ctx: &Ctx, binding: &Binding, evictions: &Evictions, start: Instant, wr
 }
 
 /// When to look again; a task ends after its last second, not in it.
-fn next(now: jiff::Timestamp, times: [Option<Time>; 2], turn: Option<Duration>) -> Next {
+fn next(now: jiff::Timestamp, times: [Option<Time>; 2], turn: Option<Duration>) -> Action {
     let after = |at: Time| Duration::try_from(at.timestamp().duration_since(now)).unwrap_or_default();
     let times = times.into_iter().flatten().map(|at| after(at) + Duration::from_millis(1));
-    times.chain(turn).min().map_or(Next::Wait, Next::After)
+    times.chain(turn).min().map_or(Action::AwaitChange, Action::RequeueAfter)
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use decide::left_out::Unreadable;
-use decide::{Gates, LeftOut};
+use decide::skipped::Unreadable;
+use decide::{Gates, SkippedResources};
 
 /// Every switch of the control plane. All of them change decisions today.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Switches {
+pub struct FeatureGates {
     /// Those that `decide` asks for.
     pub gates: Gates,
 }
@@ -38,17 +38,17 @@ pub enum Error {
 }
 
 /// Where the value of a gate lives.
-type Switch = fn(&mut Switches) -> &mut bool;
+type Switch = fn(&mut FeatureGates) -> &mut bool;
 
 /// Gates that can be switched.
 const SWITCHES: [(&str, Switch); 7] = [
-    ("Failover", |switches| &mut switches.gates.failover),
-    ("MultiplePodTemplatesScheduling", |switches| &mut switches.gates.components),
-    ("PriorityBasedScheduling", |switches| &mut switches.gates.schedule_priority),
-    ("PropagateDeps", |switches| &mut switches.gates.propagate_deps),
-    ("PropagationPolicyPreemption", |switches| &mut switches.gates.preemption),
-    ("StaticPolicy", |switches| &mut switches.gates.static_policy),
-    ("WorkloadAffinity", |switches| &mut switches.gates.workload_affinity),
+    ("Failover", |feature_gates| &mut feature_gates.gates.failover),
+    ("MultiplePodTemplatesScheduling", |feature_gates| &mut feature_gates.gates.components),
+    ("PriorityBasedScheduling", |feature_gates| &mut feature_gates.gates.schedule_priority),
+    ("PropagateDeps", |feature_gates| &mut feature_gates.gates.propagate_deps),
+    ("PropagationPolicyPreemption", |feature_gates| &mut feature_gates.gates.preemption),
+    ("StaticPolicy", |feature_gates| &mut feature_gates.gates.static_policy),
+    ("WorkloadAffinity", |feature_gates| &mut feature_gates.gates.workload_affinity),
 ];
 
 /// What Karmada's controllers call the lists of what is left out.
@@ -69,20 +69,20 @@ const FIXED: [(&str, bool); 8] = [
 ];
 
 /// Reads a list of gates; those that are not named keep their default.
-pub fn parse(text: &str) -> Result<Switches, Error> {
-    let mut switches = Switches::default();
+pub fn parse(text: &str) -> Result<FeatureGates, Error> {
+    let mut feature_gates = FeatureGates::default();
     for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
         let malformed = || Error::Malformed { item: item.to_owned() };
         let (name, value) = item.split_once('=').ok_or_else(malformed)?;
         let value = value.parse::<bool>().map_err(|_| malformed())?;
-        set(&mut switches, name, value)?;
+        set(&mut feature_gates, name, value)?;
     }
-    Ok(switches)
+    Ok(feature_gates)
 }
 
-fn set(switches: &mut Switches, name: &str, value: bool) -> Result<(), Error> {
+fn set(feature_gates: &mut FeatureGates, name: &str, value: bool) -> Result<(), Error> {
     if let Some((_, switch)) = SWITCHES.iter().find(|(known, _)| *known == name) {
-        *switch(switches) = value;
+        *switch(feature_gates) = value;
         return Ok(());
     }
     match FIXED.iter().find(|(known, _)| *known == name) {
@@ -92,47 +92,48 @@ fn set(switches: &mut Switches, name: &str, value: bool) -> Result<(), Error> {
     }
 }
 
-impl Switches {
-    /// What was told by [`Switches::told`]; names that a newer control plane has and we do not know are its own.
+impl FeatureGates {
+    /// What was told by [`FeatureGates::told`]; names that a newer control plane has and we do not know are its own.
     /// Whoever writes that by hand, to plan before the controllers run, must not be misunderstood.
     pub fn heard(told: &BTreeMap<String, String>) -> Result<Self, Unreadable> {
-        let mut switches = Switches::default();
+        let mut feature_gates = FeatureGates::default();
         for (name, switch) in SWITCHES {
             if let Some(value) = told.get(name).and_then(|value| value.parse().ok()) {
-                *switch(&mut switches) = value;
+                *switch(&mut feature_gates) = value;
             }
         }
         let list = |name: &str| told.get(name).map_or("", String::as_str);
-        switches.gates.left_out = LeftOut::read(list(NAMESPACES_LEFT_OUT), list(KINDS_LEFT_OUT))?;
-        Ok(switches)
+        feature_gates.gates.skipped =
+            SkippedResources::read(list(NAMESPACES_LEFT_OUT), list(KINDS_LEFT_OUT))?;
+        Ok(feature_gates)
     }
 
     /// Every gate and its value, and what is left out, for others to read.
     pub fn told(&self) -> BTreeMap<String, String> {
-        let mut switches = self.clone();
-        let gates = SWITCHES.iter().map(|(name, switch)| (*name, switch(&mut switches).to_string()));
+        let mut feature_gates = self.clone();
+        let gates = SWITCHES.iter().map(|(name, switch)| (*name, switch(&mut feature_gates).to_string()));
         let mut told: BTreeMap<String, String> =
             gates.map(|(name, value)| (name.to_owned(), value)).collect();
         // Also that nothing is, because somebody else may have written that something is.
-        told.extend(self.left_out().map(|(name, list)| (name.to_owned(), list.to_owned())));
+        told.extend(self.skipped().map(|(name, list)| (name.to_owned(), list.to_owned())));
         told
     }
 
     /// What differs from its default, as `Name=value`: gates, sorted, and what is left out.
     pub fn changed(&self) -> Vec<String> {
-        let (mut switches, mut defaults) = (self.clone(), Switches::default());
+        let (mut feature_gates, mut defaults) = (self.clone(), FeatureGates::default());
         let differs = |(name, switch): &(&str, Switch)| {
-            let value = *switch(&mut switches);
+            let value = *switch(&mut feature_gates);
             (value != *switch(&mut defaults)).then(|| format!("{name}={value}"))
         };
         let gates = SWITCHES.iter().filter_map(differs);
-        let left_out = self.left_out().filter(|(_, list)| !list.is_empty());
-        let left_out = left_out.map(|(name, list)| format!("{name}={list}"));
-        gates.chain(left_out).collect()
+        let skipped = self.skipped().filter(|(_, list)| !list.is_empty());
+        let skipped = skipped.map(|(name, list)| format!("{name}={list}"));
+        gates.chain(skipped).collect()
     }
 
-    fn left_out(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let (namespaces, kinds) = self.gates.left_out.texts();
+    fn skipped(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let (namespaces, kinds) = self.gates.skipped.texts();
         [(NAMESPACES_LEFT_OUT, namespaces), (KINDS_LEFT_OUT, kinds)].into_iter()
     }
 }
@@ -151,7 +152,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Result<&[&str], &str>) {
-        let found = parse(text).map(|switches| switches.changed()).map_err(|error| error.to_string());
+        let found =
+            parse(text).map(|feature_gates| feature_gates.changed()).map_err(|error| error.to_string());
         match (found, expected) {
             (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),
             (Err(found), Err(expected)) => assert!(found.starts_with(expected), "{text}: {found}"),
@@ -161,18 +163,18 @@ mod tests {
 
     #[test]
     fn what_is_told_is_what_is_heard() {
-        let switches = parse("StaticPolicy=true,Failover=false").expect("known gates");
-        let mut told = switches.told();
-        assert_eq!(Switches::heard(&told), Ok(switches));
+        let feature_gates = parse("StaticPolicy=true,Failover=false").expect("known gates");
+        let mut told = feature_gates.told();
+        assert_eq!(FeatureGates::heard(&told), Ok(feature_gates));
         told.insert("OfTomorrow".to_owned(), "true".to_owned());
         told.remove("Failover");
-        assert_eq!(Switches::heard(&told), Ok(parse("StaticPolicy=true").expect("a known gate")));
-        assert_eq!(Switches::heard(&BTreeMap::new()), Ok(Switches::default()));
-        let left_out = LeftOut::read("lab-.*,velero", "v1/Secret").expect("readable");
-        let switches = Switches { gates: Gates { left_out, ..Gates::default() } };
-        assert_eq!(Switches::heard(&switches.told()).as_ref(), Ok(&switches));
+        assert_eq!(FeatureGates::heard(&told), Ok(parse("StaticPolicy=true").expect("a known gate")));
+        assert_eq!(FeatureGates::heard(&BTreeMap::new()), Ok(FeatureGates::default()));
+        let skipped = SkippedResources::read("lab-.*,velero", "v1/Secret").expect("readable");
+        let feature_gates = FeatureGates { gates: Gates { skipped, ..Gates::default() } };
+        assert_eq!(FeatureGates::heard(&feature_gates.told()).as_ref(), Ok(&feature_gates));
         let changed = ["skipped-propagating-namespaces=lab-.*,velero", "skipped-propagating-apis=v1/Secret"];
-        assert_eq!(switches.changed(), changed);
+        assert_eq!(feature_gates.changed(), changed);
     }
 
     #[test]

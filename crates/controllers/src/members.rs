@@ -100,7 +100,7 @@ impl Members {
     }
 
     /// Makes a member reachable the way that its Cluster says.
-    pub fn go(&self, name: &str, way: Way, rest: Rest) {
+    pub fn connect(&self, name: &str, way: Way, rest: Rest) {
         self.put(name, Reached { rest, way: Some(way), replaced: CancellationToken::new() });
     }
 
@@ -123,12 +123,12 @@ impl Members {
     }
 
     /// Whether a member is reached this way already.
-    pub fn goes(&self, name: &str, way: &Way) -> bool {
+    pub fn is_connected(&self, name: &str, way: &Way) -> bool {
         self.reached(name).is_some_and(|reached| reached.way.as_ref() == Some(way))
     }
 
     /// Notes why a member cannot be reached; true when that is new.
-    pub fn lose(&self, name: &str, why: &str) -> bool {
+    pub fn disconnect(&self, name: &str, why: &str) -> bool {
         self.drop_client(name);
         let mut lost = self.0.lost.write().recovered();
         lost.insert(name.to_owned(), why.to_owned()).is_none_or(|before| before != why)
@@ -257,7 +257,7 @@ impl Member {
     }
 
     /// For how long nothing else than this was heard of the member's agent.
-    pub fn heard(&self, news: &str) -> Duration {
+    pub fn note_status(&self, news: &str) -> Duration {
         let mut memory = self.memory();
         let now = Instant::now();
         match &memory.heard {
@@ -294,7 +294,7 @@ impl Member {
     }
 
     /// Remembers what the member was given; true when this state of the Work is new to it.
-    pub fn gave(&self, work: &Work, place: usize, object: &Value) -> bool {
+    pub fn note_applied(&self, work: &Work, place: usize, object: &Value) -> bool {
         let key = (work.metadata.name.clone(), place);
         let before = self.memory().delivered.insert(key, Delivered::of(work, object));
         before.is_none_or(|before| !before.is_of(work))
@@ -321,7 +321,7 @@ impl Member {
     }
 
     /// The Works that waited for a namespace, which has come.
-    pub fn came(&self, namespace: &str) -> BTreeSet<String> {
+    pub fn take_waiting(&self, namespace: &str) -> BTreeSet<String> {
         self.memory().waiting.remove(namespace).unwrap_or_default()
     }
 }

@@ -100,7 +100,7 @@ pub fn render(ctx: &Ctx) -> String {
     let mut text = ctx.metrics.text();
     observed::queues(ctx, &mut text);
     observed::clusters(ctx, &mut text);
-    observed::leadership(ctx, &mut text);
+    observed::leader_election(ctx, &mut text);
     text
 }
 

@@ -6,10 +6,10 @@ use decide::TemplateKey;
 use decide::works::{Sources, namespace_works};
 
 use crate::binding::write_work;
+use crate::cache::WorkKey;
 use crate::ctx::{self, Ctx};
 use crate::rest::Error;
-use crate::runtime::{Next, Priority};
-use crate::view::WorkKey;
+use crate::runtime::{Action, Priority};
 
 /// The key of a namespace as a template.
 pub fn template_key(name: &str) -> TemplateKey {
@@ -29,26 +29,26 @@ pub fn named_by(work: &WorkKey) -> Option<&str> {
 
 /// Looks at all namespaces again.
 pub fn look_at_all(ctx: &Ctx) {
-    let world = ctx.view.world();
-    for namespace in world.templates.in_namespace("v1", "Namespace", "") {
+    let snapshot = ctx.cache.snapshot();
+    for namespace in snapshot.templates.in_namespace("v1", "Namespace", "") {
         ctx.queues.namespaces.add(namespace.key.name.clone(), Priority::Resync);
     }
 }
 
 /// Brings the Works of one namespace in line.
-pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     let (namespace, overrides, clusters) = {
-        let world = ctx.view.world();
-        let Some(namespace) = world.templates.get(&template_key(name)).cloned() else {
-            return Ok(Next::Wait);
+        let snapshot = ctx.cache.snapshot();
+        let Some(namespace) = snapshot.templates.get(&template_key(name)).cloned() else {
+            return Ok(Action::AwaitChange);
         };
-        let concerned = world.overrides.iter().filter(|(key, _)| key.namespace.is_empty());
+        let concerned = snapshot.overrides.iter().filter(|(key, _)| key.namespace.is_empty());
         let overrides: Vec<OverridePolicy> =
             concerned.map(|(_, policy)| OverridePolicy::clone(policy)).collect();
-        if !decide::works::is_synced(&namespace, &world.gates.left_out) {
-            return Ok(Next::Wait);
+        if !decide::works::is_synced(&namespace, &snapshot.gates.skipped) {
+            return Ok(Action::AwaitChange);
         }
-        (namespace, overrides, world.clusters.clone())
+        (namespace, overrides, snapshot.clusters.clone())
     };
     let work_name = names::work_name("Namespace", name, "");
     let mut existing = Vec::new();
@@ -70,5 +70,5 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
             failed = Some(error);
         }
     }
-    failed.map_or(Ok(Next::Wait), Err)
+    failed.map_or(Ok(Action::AwaitChange), Err)
 }

@@ -6,23 +6,23 @@ use serde_json::json;
 
 use crate::ctx::Ctx;
 use crate::rest::{Collection, Error};
-use crate::runtime::Next;
+use crate::runtime::Action;
 use std::time::Duration;
 
 /// How soon a policy that is still claimed is looked at again.
 const STILL_CLAIMED: Duration = Duration::from_millis(50);
 
 /// Releases one policy if it may go.
-pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Next, Error> {
+pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Action, Error> {
     let claimed = {
-        let world = ctx.view.world();
-        let Some(policy) = world.policies.get(key).filter(|policy| policy.deleting) else {
-            return Ok(Next::Wait);
+        let snapshot = ctx.cache.snapshot();
+        let Some(policy) = snapshot.policies.get(key).filter(|policy| policy.deleting) else {
+            return Ok(Action::AwaitChange);
         };
-        world.templates.claimed(policy.id()).next().is_some()
+        snapshot.templates.claimed(policy.id()).next().is_some()
     };
     if claimed {
-        return Ok(Next::After(STILL_CLAIMED));
+        return Ok(Action::RequeueAfter(STILL_CLAIMED));
     }
     let kind = match key.namespace.as_str() {
         "" => &kinds::CLUSTER_PROPAGATION_POLICY,
@@ -32,19 +32,19 @@ pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Next, Error> {
     let found = ctx.control.get::<api::PropagationPolicy>(&path).await?;
     // A namesake that the view does not know yet is not the one that goes.
     let Some(policy) = found.filter(|found| found.metadata.deletion_timestamp.is_some()) else {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     };
     let own = [api::finalizers::PROPAGATION_POLICY, api::finalizers::CLUSTER_PROPAGATION_POLICY];
     let finalizers: Vec<&String> =
         policy.metadata.finalizers.iter().filter(|one| !own.contains(&one.as_str())).collect();
     if finalizers.len() == policy.metadata.finalizers.len() {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     }
     let patch = json!({
         "metadata": { "resourceVersion": policy.metadata.resource_version, "finalizers": finalizers },
     });
     match ctx.control.merge(&path, &patch).await {
-        Err(Error::NotFound { .. }) | Ok(_) => Ok(Next::Wait),
+        Err(Error::NotFound { .. }) | Ok(_) => Ok(Action::AwaitChange),
         Err(error) => Err(error),
     }
 }

@@ -10,12 +10,12 @@ use api::{PolicyStatus, PropagationPolicy, kinds};
 use decide::claim::claim_on;
 use decide::conditions::set;
 use decide::policy_status::{self, standing};
-use decide::{PolicyKey, Template, TemplateKey, World};
+use decide::{PolicyKey, Snapshot, Template, TemplateKey};
 use supervise::Recovered as _;
 
 use crate::ctx::Ctx;
 use crate::rest::{Collection, Error};
-use crate::runtime::Next;
+use crate::runtime::Action;
 
 /// How long news is gathered before a status is written.
 const GATHER: Duration = Duration::from_millis(250);
@@ -65,9 +65,10 @@ impl Sums {
 
 /// Counts everything once, before anybody works: a half-counted sum must never be written.
 pub fn count_all(ctx: &Ctx) {
-    let keys: Vec<Arc<TemplateKey>> = ctx.view.world().templates.iter().map(|one| one.key.clone()).collect();
+    let keys: Vec<Arc<TemplateKey>> =
+        ctx.cache.snapshot().templates.iter().map(|one| one.key.clone()).collect();
     keys.iter().for_each(|key| touched(ctx, key));
-    let policies: Vec<PolicyKey> = ctx.view.world().policies.iter().map(|one| one.key.clone()).collect();
+    let policies: Vec<PolicyKey> = ctx.cache.snapshot().policies.iter().map(|one| one.key.clone()).collect();
     policies.into_iter().for_each(|key| look_later(ctx, key));
 }
 
@@ -78,8 +79,8 @@ pub fn look_later(ctx: &Ctx, key: PolicyKey) {
 
 /// Takes a template as it is now into account; called after it was looked at.
 pub fn touched(ctx: &Ctx, key: &TemplateKey) {
-    let world = ctx.view.world();
-    let share = world.templates.get(key).map(|template| share(template, &world)).unwrap_or_default();
+    let snapshot = ctx.cache.snapshot();
+    let share = snapshot.templates.get(key).map(|template| share(template, &snapshot)).unwrap_or_default();
     let mut sums = ctx.tally.0.lock().recovered();
     let before = sums.shares.get(key).cloned().unwrap_or_default();
     if before == share {
@@ -88,7 +89,8 @@ pub fn touched(ctx: &Ctx, key: &TemplateKey) {
     sums.add(&before, -1);
     sums.add(&share, 1);
     for one in [&before, &share] {
-        let loser = one.taken_from.as_ref().and_then(|uid| world.policies.iter().find(|one| one.uid == *uid));
+        let loser =
+            one.taken_from.as_ref().and_then(|uid| snapshot.policies.iter().find(|one| one.uid == *uid));
         let owner = one.claimed_by.as_ref().map(|(policy, _)| policy);
         for policy in loser.map(|policy| &policy.key).into_iter().chain(owner) {
             look_later(ctx, policy.clone());
@@ -100,10 +102,11 @@ pub fn touched(ctx: &Ctx, key: &TemplateKey) {
     }
 }
 
-fn share(template: &Template, world: &World) -> Share {
+fn share(template: &Template, snapshot: &Snapshot) -> Share {
     let mark = claim_on(&template.labels, &template.annotations);
-    let policy = mark.and_then(|mark| world.policies.get(&mark.policy).filter(|policy| mark.is_of(policy)));
-    let binding = world.bindings.get(&template.key.binding()).map(AsRef::as_ref);
+    let policy =
+        mark.and_then(|mark| snapshot.policies.get(&mark.policy).filter(|policy| mark.is_of(policy)));
+    let binding = snapshot.bindings.get(&template.key.binding()).map(AsRef::as_ref);
     let taken_from = template.claim_record().map(|record| record.taken_from).filter(|uid| !uid.is_empty());
     Share {
         claimed_by: policy.map(|policy| (policy.key.clone(), standing(template, binding, policy))),
@@ -112,8 +115,10 @@ fn share(template: &Template, world: &World) -> Share {
 }
 
 /// Writes the status of one policy, if it is news.
-pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Next, Error> {
-    let Some(policy) = ctx.view.world().policies.get(key).cloned() else { return Ok(Next::Wait) };
+pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Action, Error> {
+    let Some(policy) = ctx.cache.snapshot().policies.get(key).cloned() else {
+        return Ok(Action::AwaitChange);
+    };
     let templates = {
         let sums = ctx.tally.0.lock().recovered();
         let counts = sums.counts.get(key).copied().unwrap_or_default();
@@ -126,9 +131,11 @@ pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Next, Error> {
     let path = Collection::of(kind, &key.namespace).object(&key.name);
     let found = ctx.control.get::<PropagationPolicy>(&path).await?;
     // A namesake that the view does not know yet is counted when it does.
-    let Some(found) = found.filter(|found| found.metadata.uid == policy.uid) else { return Ok(Next::Wait) };
+    let Some(found) = found.filter(|found| found.metadata.uid == policy.uid) else {
+        return Ok(Action::AwaitChange);
+    };
     let mut conditions = found.status.conditions.clone();
-    for condition in policy_status::conditions(&policy, &templates, &ctx.view.world().gates) {
+    for condition in policy_status::conditions(&policy, &templates, &ctx.cache.snapshot().gates) {
         set(&mut conditions, condition, (ctx.now)());
     }
     let status =
@@ -137,5 +144,5 @@ pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Next, Error> {
         let version = &found.metadata.resource_version;
         ctx.control.write_status(&path, version, &found.status, &status).await?;
     }
-    Ok(Next::Wait)
+    Ok(Action::AwaitChange)
 }

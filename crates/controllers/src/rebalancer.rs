@@ -10,22 +10,22 @@ use serde_json::json;
 
 use crate::ctx::{Ctx, bindings};
 use crate::rest::{Collection, Error};
-use crate::runtime::Next;
+use crate::runtime::Action;
 
 /// Brings one rebalancer forward.
 ///
 /// The bindings are asked before the status says so: after a crash in between they are asked again with the
 /// same date, which is no write.
-pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     let path = Collection::of(&kinds::WORKLOAD_REBALANCER, "").object(name);
     let Some(rebalancer) = ctx.control.get::<WorkloadRebalancer>(&path).await? else {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     };
     let now = (ctx.now)();
     let (Rebalance { asked, status, goes_at }, versions) = {
-        let world = ctx.view.world();
-        let answer = rebalance(&rebalancer, |key| world.bindings.get(key).map(AsRef::as_ref), now);
-        let version = |key: &BindingKey| Some(world.bindings.get(key)?.metadata.resource_version.clone());
+        let snapshot = ctx.cache.snapshot();
+        let answer = rebalance(&rebalancer, |key| snapshot.bindings.get(key).map(AsRef::as_ref), now);
+        let version = |key: &BindingKey| Some(snapshot.bindings.get(key)?.metadata.resource_version.clone());
         let versions: Vec<Option<String>> = answer.asked.keys().map(version).collect();
         (answer, versions)
     };
@@ -37,13 +37,13 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
         let version = &metadata.resource_version;
         ctx.control.write_status(&path, version, &rebalancer.status, &status).await?;
     }
-    let Some(goes_at) = goes_at else { return Ok(Next::Wait) };
+    let Some(goes_at) = goes_at else { return Ok(Action::AwaitChange) };
     let left = Duration::try_from(goes_at.timestamp().duration_since(now)).unwrap_or_default();
     if !left.is_zero() {
-        return Ok(Next::After(left));
+        return Ok(Action::RequeueAfter(left));
     }
     ctx.control.delete(&path, Some(&metadata.uid)).await?;
-    Ok(Next::Wait)
+    Ok(Action::AwaitChange)
 }
 
 /// A binding that went meanwhile is no failure: the next look says so in the status.

@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+mod concurrency_limit;
 mod described;
 mod difference;
-mod flow;
+mod fence;
 mod pages;
 mod path;
-mod warrant;
 
+pub use concurrency_limit::ConcurrencyLimit;
 pub use described::described;
 use difference::difference;
-pub use flow::Flow;
+pub use fence::LeaderFence;
 pub use path::{Collection, Path};
-pub use warrant::Warrant;
 
 /// How long any answer may take. Who has less patience says so.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -70,7 +70,7 @@ pub enum Error {
     },
     /// It was not sent, or broken off: somebody else may write now.
     #[error("{action}: this replica no longer leads")]
-    Unwarranted {
+    Fenced {
         /// What was tried, on what.
         action: String,
     },
@@ -94,7 +94,7 @@ impl Error {
         match self {
             Error::Unreachable { .. } | Error::TimedOut { .. } => true,
             Error::Refused { code, .. } => matches!(code, 502..=504),
-            Error::Conflict { .. } | Error::NotFound { .. } | Error::Unwarranted { .. } => false,
+            Error::Conflict { .. } | Error::NotFound { .. } | Error::Fenced { .. } => false,
         }
     }
 
@@ -122,41 +122,41 @@ pub struct Written {
 pub struct Rest {
     client: Client,
     /// What allows to write; nobody is asked if there is none.
-    warrant: Option<Warrant>,
+    fence: Option<LeaderFence>,
     /// How much the server can take; as much as comes if there is none.
-    flow: Option<Flow>,
+    concurrency_limit: Option<ConcurrencyLimit>,
 }
 
 impl Rest {
     /// Speaks through this client.
     pub fn new(client: Client) -> Self {
-        Self { client, warrant: None, flow: None }
+        Self { client, fence: None, concurrency_limit: None }
     }
 
     /// The same with regard for a server that others need as well.
-    pub fn with_regard(self) -> Self {
-        Self { flow: Some(Flow::default()), ..self }
+    pub fn with_concurrency_limit(self) -> Self {
+        Self { concurrency_limit: Some(ConcurrencyLimit::default()), ..self }
     }
 
     /// The same, but writes only while the warrant is good.
-    pub fn under(self, warrant: Warrant) -> Self {
-        Self { warrant: Some(warrant), ..self }
+    pub fn under(self, fence: LeaderFence) -> Self {
+        Self { fence: Some(fence), ..self }
     }
 
     /// Another server, written to under the same warrant.
     pub fn beside(&self, client: Client) -> Self {
-        Self { client, warrant: self.warrant.clone(), flow: Some(Flow::default()) }
+        Self { client, fence: self.fence.clone(), concurrency_limit: Some(ConcurrencyLimit::default()) }
     }
 
     /// Whether writing is allowed now.
     pub fn may_write_now(&self) -> bool {
-        self.warrant.as_ref().is_none_or(Warrant::is_held)
+        self.fence.as_ref().is_none_or(LeaderFence::is_held)
     }
 
     /// Waits until writing is allowed.
     pub async fn may_write(&self) {
-        if let Some(warrant) = &self.warrant {
-            warrant.held().await;
+        if let Some(fence) = &self.fence {
+            fence.held().await;
         }
     }
 
@@ -278,8 +278,8 @@ impl Rest {
             message: error.to_string(),
         })?;
         let answer = async {
-            let turn = match &self.flow {
-                Some(flow) => Some(flow.turn().await),
+            let turn = match &self.concurrency_limit {
+                Some(concurrency_limit) => Some(concurrency_limit.acquire().await),
                 None => None,
             };
             let begun = Instant::now();
@@ -292,11 +292,11 @@ impl Rest {
             }
             answer.map_err(|error| failure(action(), error))
         };
-        match &self.warrant {
+        match &self.fence {
             // Who may not write any more breaks off, too: the answer would come too late to be of use.
-            Some(warrant) if method != Method::GET => tokio::select! {
+            Some(fence) if method != Method::GET => tokio::select! {
                 biased;
-                () = warrant.lost() => Err(Error::Unwarranted { action: action() }),
+                () = fence.lost() => Err(Error::Fenced { action: action() }),
                 answer = answer => answer,
             },
             _ => answer.await,
@@ -305,7 +305,12 @@ impl Rest {
 }
 
 /// Learns from an answer how much the server can take. Lists take as long as they are long and say nothing about it.
-fn note(turn: &flow::Turn, method: &Method, begun: Instant, error: Option<&kube::Error>) {
+fn note(
+    turn: &concurrency_limit::RequestPermit,
+    method: &Method,
+    begun: Instant,
+    error: Option<&kube::Error>,
+) {
     match error {
         Some(kube::Error::Api(status)) if status.code == 429 => {
             let seconds = status.details.as_ref().map(|details| u64::from(details.retry_after_seconds));

@@ -26,13 +26,13 @@ const WORTH_A_WARNING: Duration = Duration::from_millis(500);
 
 /// What a reconcile asks for next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum Action {
     /// Nothing, until something the key depends on changes.
-    Wait,
+    AwaitChange,
     /// To be run again after a while, because time itself is an input.
-    After(Duration),
+    RequeueAfter(Duration),
     /// To be run again once news about the key is gathered.
-    Gathered,
+    RequeueDebounced,
 }
 
 /// What can be a key: small, comparable, printable.
@@ -52,7 +52,7 @@ pub fn run<K, Reconcile, Running, Error>(
 where
     K: Key,
     Reconcile: Fn(K) -> Running + Send + Sync + 'static,
-    Running: Future<Output = Result<Next, Error>> + Send + 'static,
+    Running: Future<Output = Result<Action, Error>> + Send + 'static,
     Error: std::error::Error + Send + 'static,
 {
     let (panicked, reconcile) = (Arc::new(panicked), Arc::new(reconcile));
@@ -78,7 +78,7 @@ async fn work<K, Reconcile, Running, Error>(
 ) where
     K: Key,
     Reconcile: Fn(K) -> Running,
-    Running: Future<Output = Result<Next, Error>>,
+    Running: Future<Output = Result<Action, Error>>,
     Error: std::error::Error,
 {
     loop {
@@ -88,14 +88,14 @@ async fn work<K, Reconcile, Running, Error>(
             key = queue.next() => key,
         };
         match catch(async { reconcile(key.clone()).await }).await {
-            Ok(Ok(Next::Wait)) => queue.succeeded(&key),
-            Ok(Ok(Next::After(delay))) => {
+            Ok(Ok(Action::AwaitChange)) => queue.succeeded(&key),
+            Ok(Ok(Action::RequeueAfter(delay))) => {
                 queue.succeeded(&key);
                 queue.add_after(key, delay);
             }
-            Ok(Ok(Next::Gathered)) => {
+            Ok(Ok(Action::RequeueDebounced)) => {
                 queue.succeeded(&key);
-                queue.add_gathered(key);
+                queue.add_debounced(key);
             }
             Ok(Err(error)) => {
                 let delay = queue.failed(&key);
@@ -146,7 +146,7 @@ mod tests {
                 async move {
                     match tries.fetch_add(1, Ordering::Relaxed) {
                         0..4 => Err(NotYet),
-                        _ => Ok(Next::Wait),
+                        _ => Ok(Action::AwaitChange),
                     }
                 }
             },
@@ -174,7 +174,7 @@ mod tests {
             move |key: u8| async move {
                 match key == 7 && begun.elapsed() < Duration::from_mins(3) {
                     true => Err(NotYet),
-                    false => Ok(Next::Wait),
+                    false => Ok(Action::AwaitChange),
                 }
             },
         );
@@ -208,7 +208,7 @@ mod tests {
             assert!(number > 1, "where the future is made");
             async move {
                 assert!(number > 4, "while it runs");
-                Ok::<_, NotYet>(Next::Wait)
+                Ok::<_, NotYet>(Action::AwaitChange)
             }
         });
         (0..20).for_each(|key| queue.add(key, Priority::User));
@@ -238,7 +238,7 @@ mod tests {
             |_: &u8, _: &Panic| {},
             move |key: u8| {
                 sink.lock().unwrap().push(key);
-                async { Ok::<_, NotYet>(Next::Wait) }
+                async { Ok::<_, NotYet>(Action::AwaitChange) }
             },
         );
         queue.idle().await;

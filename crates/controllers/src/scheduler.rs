@@ -11,9 +11,9 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::ctx::{Ctx, bindings};
-use crate::events::{Regarding, Tone};
+use crate::events::{EventType, Regarding};
 use crate::rest::{Error, Path};
-use crate::runtime::Next;
+use crate::runtime::Action;
 
 const COMPONENT: &str = "karmada-scheduler";
 /// How soon a binding that could not be placed is looked at again; capacity may come back unannounced.
@@ -24,13 +24,13 @@ const IGNORED: &str = "ResourceOutsideNamespace";
 const STATUS_TRIES: usize = 4;
 
 /// Places one binding.
-pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
-    let Some(seen) = ctx.view.binding(key) else { return ignore(ctx, key).await };
-    let clusters = ctx.view.world().clusters.clone();
+pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
+    let Some(seen) = ctx.cache.binding(key) else { return ignore(ctx, key).await };
+    let clusters = ctx.cache.snapshot().clusters.clone();
     let start = Instant::now();
     let outcome = placement(&seen, &clusters, (ctx.now)());
     if matches!(outcome, Placement::Skipped(_)) {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     }
     if !matches!(outcome, Placement::Unchanged) {
         note_time(ctx, start);
@@ -39,7 +39,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     match &written {
         Ok(false) => {}
         Err(error) if error.is_conflict() => {}
-        written => tell(ctx, &seen, &outcome, start, written.as_ref().err()),
+        written => record_events(ctx, &seen, &outcome, start, written.as_ref().err()),
     }
     if written.is_err() || matches!(outcome, Placement::Kept { .. }) {
         came(ctx, "ScheduleAttemptFailure");
@@ -47,16 +47,16 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
     written?;
     match outcome {
         // Which clusters may run it changes with the clusters, and they bring it here again.
-        Placement::Kept { failure, .. } if !failure.is_no_fit() => Ok(Next::After(RETRY)),
-        _ => Ok(Next::Wait),
+        Placement::Kept { failure, .. } if !failure.is_no_fit() => Ok(Action::RequeueAfter(RETRY)),
+        _ => Ok(Action::AwaitChange),
     }
 }
 
 /// Says on a binding that it is ignored, if it is there.
-async fn ignore(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
-    let Some((seen, why)) = ctx.view.trespasser(key) else { return Ok(Next::Wait) };
+async fn ignore(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
+    let Some((seen, why)) = ctx.cache.trespasser(key) else { return Ok(Action::AwaitChange) };
     let message = format!("{why}.");
-    ctx.tell_standing(Regarding::from(&*seen), COMPONENT, Tone::Warning, IGNORED, &message);
+    ctx.record_standing_event(Regarding::from(&*seen), COMPONENT, EventType::Warning, IGNORED, &message);
     let mut status = seen.status.clone();
     let condition = conditions::condition(SCHEDULED, ConditionStatus::False, IGNORED, &message);
     conditions::set(&mut status.conditions, condition, (ctx.now)());
@@ -64,7 +64,7 @@ async fn ignore(ctx: &Ctx, key: &BindingKey) -> Result<Next, Error> {
         let path = bindings(key).object(&key.name);
         ctx.control.write_status(&path, &seen.metadata.resource_version, &seen.status, &status).await?;
     }
-    Ok(Next::Wait)
+    Ok(Action::AwaitChange)
 }
 
 /// Writes the clusters into a binding that nobody has yet, so that it takes no further write. Its status, and whatever
@@ -75,7 +75,7 @@ pub fn place_new(ctx: &Ctx, binding: &mut Binding) {
     if binding.spec.placement.as_ref().is_none_or(has_groups) {
         return;
     }
-    let clusters = ctx.view.world().clusters.clone();
+    let clusters = ctx.cache.snapshot().clusters.clone();
     let start = Instant::now();
     let outcome = placement(binding, &clusters, (ctx.now)());
     if matches!(outcome, Placement::Scheduled(_)) {
@@ -147,7 +147,7 @@ async fn write_status(
     }
 }
 
-fn tell(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Instant, error: Option<&Error>) {
+fn record_events(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Instant, error: Option<&Error>) {
     let (trigger, tried, failure) = match outcome {
         // It was placed before it was there, and nobody has heard of it.
         Placement::Unchanged if binding.status.last_scheduled_time.is_none() => {
@@ -165,7 +165,8 @@ fn tell(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Instant, error
     ctx.metrics.count("karmada_scheduler_schedule_attempts_total", &labels);
     ctx.metrics.observe_since("karmada_scheduler_e2e_scheduling_duration_seconds", &labels, start);
     let about = || [Regarding::from(binding), Regarding::template_of(binding)];
-    let failed = |why: &str| ctx.tell(about(), COMPONENT, Tone::Warning, "ScheduleBindingFailed", why);
+    let failed =
+        |why: &str| ctx.record_event(about(), COMPONENT, EventType::Warning, "ScheduleBindingFailed", why);
     for Attempt { failure, .. } in tried {
         failed(&failure.to_string());
     }
@@ -179,7 +180,7 @@ fn tell(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Instant, error
             let colon = if binding.metadata.namespace.is_empty() { "" } else { ":" };
             let result = listed(clusters);
             let message = format!("Binding has been scheduled successfully. Result{colon} {result}");
-            ctx.tell(about(), COMPONENT, Tone::Normal, "ScheduleBindingSucceed", &message);
+            ctx.record_event(about(), COMPONENT, EventType::Normal, "ScheduleBindingSucceed", &message);
         }
         // Of several groups the last word was the first one's, which is told already.
         (_, Some(why)) if error.is_some() || tried.is_empty() => failed(&why),

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use api::kinds::{self, Kind};
 use api::{Binding, Unread, Work, names};
-use decide::world::Change;
-use decide::{Gates, Template, World};
+use decide::snapshot::Change;
+use decide::{Gates, Snapshot, Template};
 use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::cache::{WorkKey, binding_key};
 use crate::discovery::{self, TemplateKind};
 use crate::rest::{self, Collection, Rest};
 use crate::runtime::Reflected as _;
-use crate::view::{WorkKey, binding_key};
 
 mod secrets;
 
@@ -41,11 +41,11 @@ const RULES: [&Kind; 8] = [
 /// Kinds that Karmada, or an older one, does not have.
 const OPTIONAL: [&str; 3] = ["RolloutPolicy", "ClusterRolloutPolicy", "ClusterTaintPolicy"];
 
-/// A control plane at one moment.
+/// Everything that was listed of a control plane.
 #[derive(Debug, Clone, Default)]
-pub struct Snapshot {
+pub struct Listed {
     /// What decisions depend on. The values of Secrets are not in it, only their digests.
-    pub world: World,
+    pub snapshot: Snapshot,
     /// The kinds that templates can have.
     pub kinds: Vec<TemplateKind>,
 }
@@ -72,19 +72,19 @@ pub enum Error {
 
 /// Reads everything that decisions depend on; `now` is when they are asked for. Which gates the control plane
 /// has nobody can list, so the caller says so.
-pub async fn snapshot(control: &Rest, gates: Gates, now: Timestamp) -> Result<Snapshot, Error> {
+pub async fn list_snapshot(control: &Rest, gates: Gates, now: Timestamp) -> Result<Listed, Error> {
     let found = discovery::template_kinds(control).await.map_err(Error::Kinds)?;
     if let Some(group) = found.unanswered.into_iter().next() {
         return Err(Error::Unanswered(group));
     }
-    let mut world = World { gates, now, ..World::default() };
+    let mut snapshot = Snapshot { gates, now, ..Snapshot::default() };
     let (rules, templates, bindings) =
         futures::try_join!(rules(control), templates(control, &found.kinds), bindings(control))?;
-    rules.into_iter().flatten().for_each(|object| put(&mut world, object));
-    templates.into_iter().flatten().for_each(|template| drop(world.templates.insert(template)));
+    rules.into_iter().flatten().for_each(|object| put(&mut snapshot, object));
+    templates.into_iter().flatten().for_each(|template| drop(snapshot.templates.insert(template)));
     let keyed = |binding: Binding| (Arc::new(binding_key(&binding.metadata)), Arc::new(binding));
-    world.bindings = Arc::new(bindings.into_iter().map(keyed).collect());
-    Ok(Snapshot { world, kinds: found.kinds })
+    snapshot.bindings = Arc::new(bindings.into_iter().map(keyed).collect());
+    Ok(Listed { snapshot, kinds: found.kinds })
 }
 
 /// Reads every Work, by the cluster it is for; no decision depends on them. The values of Secrets are not in it.
@@ -149,8 +149,8 @@ fn template(mut object: Value) -> Option<Template> {
     template.showing(&object)
 }
 
-fn put(world: &mut World, object: Value) {
-    if let Err(error) = world.apply(&Change::Put(Arc::new(object))) {
+fn put(snapshot: &mut Snapshot, object: Value) {
+    if let Err(error) = snapshot.apply(&Change::Put(Arc::new(object))) {
         // An object that nobody can read was written by somebody else; it decides nothing.
         tracing::warn!(%error, "an object is left out of account");
     }

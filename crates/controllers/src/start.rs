@@ -15,11 +15,11 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::cache::{WorkKey, WorkNews, binding_id, binding_key, binding_of_work, kinds_of};
 use crate::ctx::Ctx;
 use crate::discovery::TemplateKind;
 use crate::rest::Collection;
 use crate::runtime::{Priority, Reflected, Seen, Watched, reflect};
-use crate::view::{WorkKey, WorkNews, binding_id, binding_key, binding_of_work, kinds_of};
 use crate::{dependencies, namespaces, policy_status, scheduler};
 
 mod kinds_of_templates;
@@ -201,10 +201,10 @@ impl Starter {
                 Seen::Is(object) if policy_side::is_known(&ctx, kind, &object) => return,
                 Seen::Is(object) => {
                     let (namespace, name) = place(&object);
-                    (ctx.view.put(*object), namespace, name)
+                    (ctx.cache.put(*object), namespace, name)
                 }
                 Seen::Gone(namespace, name) => {
-                    (ctx.view.remove(&api_version, kind.kind, &namespace, &name), namespace, name)
+                    (ctx.cache.remove(&api_version, kind.kind, &namespace, &name), namespace, name)
                 }
                 Seen::Complete | Seen::Refused => return,
             };
@@ -221,8 +221,8 @@ impl Starter {
         let api_version = kind.api_version();
         self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| {
             let touched = match seen {
-                Seen::Is(object) => ctx.view.put(*object),
-                Seen::Gone(namespace, name) => ctx.view.remove(&api_version, kind.kind, &namespace, &name),
+                Seen::Is(object) => ctx.cache.put(*object),
+                Seen::Gone(namespace, name) => ctx.cache.remove(&api_version, kind.kind, &namespace, &name),
                 Seen::Complete | Seen::Refused => return,
             };
             if kind.kind == kinds::CLUSTER_OVERRIDE_POLICY.kind {
@@ -241,13 +241,13 @@ impl Starter {
                 let key = binding_key(&binding.metadata);
                 ctx.queues.templates.add(TemplateKey::of(&binding), Priority::User);
                 let generation = binding.metadata.generation;
-                let before = ctx.view.put_binding(key.clone(), binding);
+                let before = ctx.cache.put_binding(key.clone(), binding);
                 match before.as_ref().map(|before| before.metadata.generation) {
                     None => scheduler::came(&ctx, "BindingAdd"),
                     Some(before) if before != generation => scheduler::came(&ctx, "BindingUpdate"),
                     Some(_) => {}
                 }
-                let after = ctx.view.binding(&key);
+                let after = ctx.cache.binding(&key);
                 dependencies::moved(&ctx, before.as_deref(), after.as_deref());
                 let id = |binding: &Option<Arc<Binding>>| {
                     binding.as_ref().map(|binding| binding_id(&binding.metadata).to_owned())
@@ -259,7 +259,7 @@ impl Starter {
             }
             Seen::Gone(namespace, name) => {
                 let key = decide::BindingKey { namespace, name };
-                if let Some(binding) = ctx.view.remove_binding(&key) {
+                if let Some(binding) = ctx.cache.remove_binding(&key) {
                     look_at_works(&ctx, &binding);
                     dependencies::moved(&ctx, Some(&binding), None);
                     ctx.queues.templates.add(TemplateKey::of(&binding), Priority::User);
@@ -278,21 +278,21 @@ impl Starter {
                 let work: WorkNews = *work;
                 let Some(key) = work_key(&work.metadata) else { return };
                 starter.start_member(&key.cluster, kinds_of(&work));
-                let changed = ctx.view.put_work(key.clone(), &work);
+                let changed = ctx.cache.put_work(key.clone(), &work);
                 if changed {
                     ctx.queues.execution.add(key, Priority::User);
                 }
                 if let Some(binding) = binding_of_work(&work.metadata) {
                     ctx.queues.look_at_status(binding.clone());
-                    if changed || ctx.view.moving().has(&binding) {
-                        ctx.queues.works.add_gathered(binding);
+                    if changed || ctx.cache.moving().has(&binding) {
+                        ctx.queues.works.add_debounced(binding);
                     }
                 }
             }
             Seen::Gone(namespace, name) => {
                 let Some(cluster) = names::cluster_of_execution_namespace(&namespace) else { return };
                 let key = WorkKey { cluster: cluster.to_owned(), name };
-                let binding = ctx.view.binding_of(&key);
+                let binding = ctx.cache.binding_of(&key);
                 if let Some(binding) = &binding {
                     ctx.queues.look_at_binding(binding, Priority::User);
                 }
@@ -300,10 +300,10 @@ impl Starter {
                 if let Some(namespace) = namespaces::named_by(&key) {
                     ctx.queues.namespaces.add(namespace.to_owned(), Priority::Resync);
                 }
-                ctx.view.remove_work(&key);
+                ctx.cache.remove_work(&key);
                 ctx.queues.execution.add(key, Priority::Resync);
                 // What it needed there may go now.
-                if let Some(binding) = binding.filter(|_| !ctx.view.moving().is_empty()) {
+                if let Some(binding) = binding.filter(|_| !ctx.cache.moving().is_empty()) {
                     dependencies::look_at_needed(&ctx, &binding);
                 }
             }
@@ -320,9 +320,9 @@ impl Starter {
                 Seen::Is(object) => {
                     let (_, name) = place(&object);
                     ctx.queues.taints.add(name.clone(), Priority::User);
-                    let before = ctx.view.cluster(&name).map(|cluster| cluster_facts(&cluster));
-                    ctx.view.put(*object);
-                    let after = ctx.view.cluster(&name).map(|cluster| cluster_facts(&cluster));
+                    let before = ctx.cache.cluster(&name).map(|cluster| cluster_facts(&cluster));
+                    ctx.cache.put(*object);
+                    let after = ctx.cache.cluster(&name).map(|cluster| cluster_facts(&cluster));
                     if before == after {
                         return;
                     }
@@ -330,15 +330,15 @@ impl Starter {
                     name
                 }
                 Seen::Gone(_, name) => {
-                    ctx.view.remove_cluster(&name);
+                    ctx.cache.remove_cluster(&name);
                     starter.stop_member(&name);
                     name
                 }
                 Seen::Complete | Seen::Refused => return,
             };
             // What an override policy means may depend on the cluster's labels.
-            let overrides = !ctx.view.world().overrides.is_empty();
-            for key in ctx.view.binding_keys() {
+            let overrides = !ctx.cache.snapshot().overrides.is_empty();
+            for key in ctx.cache.binding_keys() {
                 ctx.queues.failover.add(key.clone(), Priority::Resync);
                 if overrides {
                     ctx.queues.works.add(key.clone(), Priority::Resync);
@@ -346,7 +346,7 @@ impl Starter {
                 ctx.queues.placements.add(key, Priority::Resync);
                 scheduler::came(&ctx, "ClusterChanged");
             }
-            ctx.view
+            ctx.cache
                 .works_in(&name)
                 .into_iter()
                 .for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
@@ -382,7 +382,7 @@ impl Starter {
             return;
         }
         let ctx = &self.ctx;
-        ctx.view.note_complete();
+        ctx.cache.note_complete();
         if !self.leads(&self.stop).await {
             return;
         }
@@ -394,7 +394,7 @@ impl Starter {
 
 /// Looks at what is left of a binding that has gone: a Work that was made in that moment has nobody.
 fn look_at_works(ctx: &Ctx, binding: &Binding) {
-    ctx.view.works_of(binding).into_iter().for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
+    ctx.cache.works_of(binding).into_iter().for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
 }
 
 /// What of a cluster decisions depend on: two states with the same facts lead to the same decisions.

@@ -6,45 +6,45 @@ use decide::eviction::taints;
 use serde_json::json;
 
 use crate::ctx::Ctx;
-use crate::events::{Regarding, Tone};
+use crate::events::{EventType, Regarding};
 use crate::rest::{Collection, Error};
-use crate::runtime::Next;
+use crate::runtime::Action;
 
 const COMPONENT: &str = "cluster-taint-policy-controller";
 
 /// Brings the taints of one cluster in line; without policies there is nothing to say, health taints are
 /// set where health is known.
-pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Next, Error> {
-    let policies = ctx.view.taint_policies();
-    let cluster = ctx.view.cluster(name).filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
-    let Some(cluster) = cluster.filter(|_| ctx.switches.gates.failover && !policies.is_empty()) else {
-        return Ok(Next::Wait);
+pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
+    let policies = ctx.cache.taint_policies();
+    let cluster = ctx.cache.cluster(name).filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
+    let Some(cluster) = cluster.filter(|_| ctx.feature_gates.gates.failover && !policies.is_empty()) else {
+        return Ok(Action::AwaitChange);
     };
     let wanted = taints(&cluster, &policies, (ctx.now)());
     if wanted == cluster.spec.taints {
-        return Ok(Next::Wait);
+        return Ok(Action::AwaitChange);
     }
     let patch = json!({
         "metadata": { "resourceVersion": cluster.metadata.resource_version },
         "spec": { "taints": wanted },
     });
     let written = ctx.control.merge(&Collection::of(&kinds::CLUSTER, "").object(name), &patch).await;
-    tell(ctx, &cluster, &wanted, written.as_ref().err());
+    record_events(ctx, &cluster, &wanted, written.as_ref().err());
     written?;
-    Ok(Next::Wait)
+    Ok(Action::AwaitChange)
 }
 
-fn tell(ctx: &Ctx, cluster: &Cluster, taints: &[Taint], error: Option<&Error>) {
+fn record_events(ctx: &Ctx, cluster: &Cluster, taints: &[Taint], error: Option<&Error>) {
     let about = [Regarding::from(cluster)];
     match error {
         Some(error) if error.is_conflict() => {}
         Some(error) => {
-            ctx.tell(about, COMPONENT, Tone::Warning, "TaintClusterFailed", &error.to_string());
+            ctx.record_event(about, COMPONENT, EventType::Warning, "TaintClusterFailed", &error.to_string());
         }
         None => {
             let name = &cluster.metadata.name;
             let message = format!("Update Cluster({name}) with taints({}) succeed", spoken(taints));
-            ctx.tell(about, COMPONENT, Tone::Normal, "TaintClusterSucceed", &message);
+            ctx.record_event(about, COMPONENT, EventType::Normal, "TaintClusterSucceed", &message);
         }
     }
 }

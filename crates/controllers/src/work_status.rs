@@ -1,4 +1,4 @@
-//! What happens in members to the objects that Works brought there. News lead to the Work, whose execution
+//! What happens in members to the objects that Works brought there. Event lead to the Work, whose execution
 //! then repairs what drifted and collects the status; nothing is read or written here.
 
 use std::collections::BTreeSet;
@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use api::{ObjectMeta, annotations, names};
 use tokio_util::sync::CancellationToken;
 
+use crate::cache::{Served, WorkKey};
 use crate::ctx::Ctx;
 use crate::rest::{Collection, Rest};
 use crate::runtime::{Outline, Priority, Seen, reflect};
-use crate::view::{Served, WorkKey};
 
 /// Only what Works brought.
 const MANAGED: &str = "karmada.io/managed=true";
@@ -37,7 +37,7 @@ pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, st
             cluster: watched.cluster.clone(),
             name: names::work_name(&watched.kind, name, namespace),
         };
-        let mine = |key: &WorkKey| key.cluster == watched.cluster && ctx.view.has_work(key);
+        let mine = |key: &WorkKey| key.cluster == watched.cluster && ctx.cache.has_work(key);
         match seen {
             Seen::Is(object) => {
                 let metadata = &object.metadata;
@@ -48,7 +48,7 @@ pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, st
                     if let Some(listed) = &mut listed {
                         listed.insert(key.clone());
                     }
-                    ctx.queues.execution.add_gathered(key);
+                    ctx.queues.execution.add_debounced(key);
                 }
             }
             Seen::Gone(namespace, name) => {
@@ -60,7 +60,7 @@ pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, st
             Seen::Complete => {
                 let Some(listed) = listed.take() else { return };
                 let Watched { cluster, api_version, kind } = &watched;
-                let all = ctx.view.works_bringing(cluster, api_version, kind);
+                let all = ctx.cache.works_bringing(cluster, api_version, kind);
                 let unseen = all.into_iter().filter(|key| !listed.contains(key));
                 unseen.for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
             }

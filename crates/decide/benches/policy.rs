@@ -7,8 +7,8 @@ use api::{Cluster, PropagationPolicy, kinds};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use decide::claim::Past;
 use decide::plan::plan;
-use decide::world::{Answers, Change};
-use decide::{Gates, Policies, Policy, Template, Templates, World, claim};
+use decide::snapshot::{Change, Interpreters};
+use decide::{Gates, Policies, Policy, Snapshot, Template, Templates, claim};
 use serde_json::{Value, json};
 
 /// The allocator that the program has.
@@ -142,15 +142,15 @@ fn plan_default_edit(criterion: &mut Criterion) {
             Change::Put(Arc::new(object))
         };
         let clusters = ["m1", "m2", "m3"].map(member).to_vec();
-        let mut world =
-            World { templates: many_templates(size), clusters: Arc::new(clusters), ..World::default() };
-        world.apply(&default(&["m1"], 1)).expect("a policy");
-        world.settle_all(Answers::BRAIN);
+        let mut snapshot =
+            Snapshot { templates: many_templates(size), clusters: Arc::new(clusters), ..Snapshot::default() };
+        snapshot.apply(&default(&["m1"], 1)).expect("a policy");
+        snapshot.settle_all(Interpreters::BUILT_IN);
         let edit = [default(&["m2", "m3"], 2)];
         let name = if takes_along { "propagateDeps" } else { "alone" };
-        group.bench_with_input(BenchmarkId::new(name, size), &world, |bencher, world| {
+        group.bench_with_input(BenchmarkId::new(name, size), &snapshot, |bencher, snapshot| {
             bencher.iter(|| {
-                let planned = plan(world, &edit, Answers::BRAIN).expect("a plan");
+                let planned = plan(snapshot, &edit, Interpreters::BUILT_IN).expect("a plan");
                 assert_eq!(planned.totals.moved, size);
                 black_box(planned)
             });

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::claim::ClaimSeen;
 use crate::plan::{Action, Plan, TemplatePlan};
 use crate::policy::{Policy, PolicyKey};
+use crate::snapshot::Snapshot;
 use crate::template::{TemplateKey, digest};
-use crate::world::World;
 
 /// How much one act may do at once; nothing said is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -127,14 +127,14 @@ impl fmt::Display for Excess {
 /// What is more than allowed: in total more than `act` allows, or for the templates of one policy more than that
 /// policy allows. `spent` is what the same act has done before.
 pub fn excess(
-    world: &World,
+    snapshot: &Snapshot,
     plan: &Plan,
     act: Budget,
     spent: impl Fn(Option<&PolicyKey>) -> Effects,
 ) -> Option<Excess> {
     let total = Effects::of(plan).and(spent(None)).beyond(act, None);
     total.or_else(|| {
-        let shares = shares(world, plan);
+        let shares = shares(snapshot, plan);
         shares.into_iter().find_map(|(policy, share)| {
             share.and(spent(Some(&policy.key))).beyond(policy.budget, Some(&policy.key))
         })
@@ -152,14 +152,16 @@ pub fn left_nowhere(plan: &Plan) -> Option<Excess> {
 }
 
 /// What a plan does to the templates of each policy that has a budget.
-pub fn shares<'w>(world: &'w World, plan: &Plan) -> Vec<(&'w Policy, Effects)> {
+pub fn shares<'w>(snapshot: &'w Snapshot, plan: &Plan) -> Vec<(&'w Policy, Effects)> {
     let is_limited = |policy: &Policy| policy.budget.is_limited();
-    if !world.policies.iter().any(|policy| is_limited(policy)) {
+    if !snapshot.policies.iter().any(|policy| is_limited(policy)) {
         return Vec::new();
     }
     let mut shares: BTreeMap<PolicyKey, (&Policy, Effects)> = BTreeMap::new();
     for plan in plan.templates.values() {
-        let Some(policy) = owner(world, &plan.template).filter(|policy| is_limited(policy)) else { continue };
+        let Some(policy) = owner(snapshot, &plan.template).filter(|policy| is_limited(policy)) else {
+            continue;
+        };
         let share = &mut shares.entry(policy.key.clone()).or_insert((policy, Effects::default())).1;
         *share = share.and(Effects { moved: usize::from(plan.is_moved()), deleted: plan.deleted() });
     }
@@ -167,10 +169,10 @@ pub fn shares<'w>(world: &'w World, plan: &Plan) -> Vec<(&'w Policy, Effects)> {
 }
 
 /// The policy that has a template now.
-fn owner<'w>(world: &'w World, key: &TemplateKey) -> Option<&'w Policy> {
-    let template = world.templates.get(key)?;
+fn owner<'w>(snapshot: &'w Snapshot, key: &TemplateKey) -> Option<&'w Policy> {
+    let template = snapshot.templates.get(key)?;
     let claim = ClaimSeen::on(&template.labels, &template.annotations)?;
-    world.policies.get(&claim.policy()).map(AsRef::as_ref)
+    snapshot.policies.get(&claim.policy()).map(AsRef::as_ref)
 }
 
 /// What a request writes, as it is before.
@@ -215,12 +217,12 @@ impl Subject {
 
 /// The digest by which a plan is approved. It covers the generation of the object that is written and of the bindings
 /// of the templates that something happens to. So the same change, made again later, is another plan.
-pub fn approval(world: &World, plan: &Plan, subject: &Subject) -> String {
+pub fn approval(snapshot: &Snapshot, plan: &Plan, subject: &Subject) -> String {
     let bindings: BTreeMap<&str, Value> = plan
         .templates
         .iter()
         .filter_map(|(id, plan)| {
-            let metadata = &world.bindings.get(&plan.template.binding())?.metadata;
+            let metadata = &snapshot.bindings.get(&plan.template.binding())?.metadata;
             Some((id.as_str(), json!([metadata.uid, metadata.generation])))
         })
         .collect();

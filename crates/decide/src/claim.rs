@@ -96,12 +96,12 @@ pub fn claim(template: &Template, past: Past, policies: &Policies, gates: &Gates
     let candidates = rank::candidates(template, policies);
     let current = ClaimSeen::on(&template.labels, &template.annotations);
     let owner = current.as_ref().and_then(|mark| candidates.iter().find(|(policy, _)| mark.is_of(policy)));
-    let left_out = gates.left_out.has(&template.key);
+    let skipped = gates.skipped.has(&template.key);
     let decided = match owner {
         // Whoever has it keeps it, so that nothing that runs is left alone; nobody else gets it.
-        Some((owner, _)) if left_out => keep(owner, &candidates, Some(Blocked::LeftOut)),
-        None if left_out => {
-            return Claim::None(ClaimWhy { reason: ClaimReason::LeftOut, candidates: Vec::new() });
+        Some((owner, _)) if skipped => keep(owner, &candidates, Some(Blocked::SkippedResources)),
+        None if skipped => {
+            return Claim::None(ClaimWhy { reason: ClaimReason::SkippedResources, candidates: Vec::new() });
         }
         Some((owner, _)) if gates.static_policy && !past.changed => {
             keep(owner, &candidates, Some(Blocked::Static))

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::left_out::LeftOut;
+use crate::skipped::SkippedResources;
 
 /// Switches for the whole control plane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Gates {
     pub propagate_deps: bool,
     /// What no policy takes.
     #[serde(skip)]
-    pub left_out: LeftOut,
+    pub skipped: SkippedResources,
 }
 
 impl Default for Gates {
@@ -38,7 +38,7 @@ impl Default for Gates {
             components: false,
             failover: true,
             propagate_deps: true,
-            left_out: LeftOut::default(),
+            skipped: SkippedResources::default(),
         }
     }
 }

@@ -9,8 +9,8 @@ use api::{Binding, PropagationSpec};
 
 use crate::binding::{follows, suspension};
 use crate::policy::PolicyKey;
+use crate::snapshot::Snapshot;
 use crate::template::Template;
-use crate::world::World;
 
 /// What has to be taken off a binding.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,11 +72,11 @@ pub enum Caveat {
 }
 
 /// What Karmada does otherwise with what users wrote.
-pub fn caveats(world: &World) -> Vec<Caveat> {
+pub fn caveats(snapshot: &Snapshot) -> Vec<Caveat> {
     let mut all = Vec::new();
-    for policy in world.policies.iter() {
-        let claimed = world.templates.claimed(policy.id()).filter(|key| {
-            let binding = world.bindings.get(&key.binding());
+    for policy in snapshot.policies.iter() {
+        let claimed = snapshot.templates.claimed(policy.id()).filter(|key| {
+            let binding = snapshot.bindings.get(&key.binding());
             !binding.is_some_and(|binding| follows(binding, policy))
         });
         match claimed.count() {
@@ -86,7 +86,7 @@ pub fn caveats(world: &World) -> Vec<Caveat> {
         let unknown = unknown_fields(&policy.spec);
         all.extend(unknown.into_iter().map(|field| Caveat::Unknown { policy: policy.key.clone(), field }));
     }
-    all.extend(world.rollouts.keys().map(|policy| Caveat::Rollout { policy: policy.clone() }));
+    all.extend(snapshot.rollouts.keys().map(|policy| Caveat::Rollout { policy: policy.clone() }));
     all
 }
 

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::ClaimSeen;
 use crate::policy::PolicyKey;
+use crate::snapshot::{Interpreters, Snapshot};
 use crate::template::{Template, TemplateKey};
-use crate::world::{Answers, World};
 
 /// A template that runs and that no policy claims.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,10 +23,10 @@ pub struct Orphan {
 }
 
 /// Every template that runs and that no policy claims, by name.
-pub fn orphans(world: &World, answers: Answers<'_>) -> Vec<Orphan> {
-    let bound = world.bindings.values().filter_map(|binding| {
-        let template = world.templates.get(&TemplateKey::of(binding))?;
-        orphan_of(world, template, binding, answers)
+pub fn orphans(snapshot: &Snapshot, interpreters: Interpreters<'_>) -> Vec<Orphan> {
+    let bound = snapshot.bindings.values().filter_map(|binding| {
+        let template = snapshot.templates.get(&TemplateKey::of(binding))?;
+        orphan_of(snapshot, template, binding, interpreters)
     });
     let mut all: Vec<Orphan> = bound.collect();
     all.sort_by(|a, b| {
@@ -40,19 +40,24 @@ pub fn orphans(world: &World, answers: Answers<'_>) -> Vec<Orphan> {
 }
 
 /// The same for one template; none if a policy claims it, or if it runs nowhere.
-pub fn orphan(world: &World, key: &TemplateKey, answers: Answers<'_>) -> Option<Orphan> {
-    let binding = world.bindings.get(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key)?;
-    orphan_of(world, world.templates.get(key)?, binding, answers)
+pub fn orphan(snapshot: &Snapshot, key: &TemplateKey, interpreters: Interpreters<'_>) -> Option<Orphan> {
+    let binding = snapshot.bindings.get(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key)?;
+    orphan_of(snapshot, snapshot.templates.get(key)?, binding, interpreters)
 }
 
-fn orphan_of(world: &World, template: &Template, binding: &Binding, answers: Answers<'_>) -> Option<Orphan> {
+fn orphan_of(
+    snapshot: &Snapshot,
+    template: &Template,
+    binding: &Binding,
+    interpreters: Interpreters<'_>,
+) -> Option<Orphan> {
     // What only other bindings need has no placement, and no policy ever claimed it.
     let is_propagated = binding.spec.placement.is_some() && !binding.spec.clusters.is_empty();
     if !is_propagated || template.deleting || ClaimSeen::on(&template.labels, &template.annotations).is_some()
     {
         return None;
     }
-    let decided = world.look_at(template, Some(binding), answers);
+    let decided = snapshot.look_at(template, Some(binding), interpreters);
     if decided.claim.policy().is_some() || decided.refusal.is_some() {
         return None;
     }

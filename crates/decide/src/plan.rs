@@ -15,8 +15,8 @@ use crate::fields::put;
 use crate::gates::Gates;
 use crate::policy::PolicyKey;
 use crate::propagation::Propagation;
+use crate::snapshot::{Change, ChangeError, Interpreters, Snapshot};
 use crate::template::{Template, TemplateKey, digest};
-use crate::world::{Answers, Change, ChangeError, World};
 
 mod breakdown;
 mod copies;
@@ -205,17 +205,21 @@ pub struct Totals {
 }
 
 /// What would these changes do, made together? Looks only at what they touch.
-pub fn plan(world: &World, changes: &[Change], answers: Answers<'_>) -> Result<Plan, ChangeError> {
-    let (after, touched) = made(world, changes)?;
-    match one_by_one(world, &after, &touched, answers) {
+pub fn plan(
+    snapshot: &Snapshot,
+    changes: &[Change],
+    interpreters: Interpreters<'_>,
+) -> Result<Plan, ChangeError> {
+    let (after, touched) = made(snapshot, changes)?;
+    match one_by_one(snapshot, &after, &touched, interpreters) {
         Some(plan) => Ok(plan),
-        None => between_worlds(world, changes, answers),
+        None => between_worlds(snapshot, changes, interpreters),
     }
 }
 
 /// What would happen without any change: whatever is not settled yet. Nothing, in a world at rest.
-pub fn unsettled(world: &World, answers: Answers<'_>) -> Plan {
-    let mut after = world.clone();
+pub fn unsettled(snapshot: &Snapshot, interpreters: Interpreters<'_>) -> Plan {
+    let mut after = snapshot.clone();
     let keys = after.templates.iter().map(|template| Arc::clone(&template.key)).collect();
     let (mut reasons, mut texts) = (BTreeMap::new(), Texts::default());
     let mut see = |key: &Arc<TemplateKey>, decided: &Propagation| {
@@ -223,15 +227,15 @@ pub fn unsettled(world: &World, answers: Answers<'_>) -> Plan {
             reasons.entry(Arc::clone(key)).or_insert_with(|| texts.of(decided));
         }
     };
-    let written = after.settle_seen(&keys, answers, &mut see);
-    Comparison::new(world, &after, answers).worlds((world, &after), &written, reasons)
+    let written = after.settle_seen(&keys, interpreters, &mut see);
+    Comparison::new(snapshot, &after, interpreters).worlds((snapshot, &after), &written, reasons)
 }
 
 /// What a restart with these feature gates would do: what is not settled under them, without what is not settled
 /// under the gates of this world either.
-pub fn restarted(world: &World, gates: Gates, answers: Answers<'_>) -> Plan {
-    let before = unsettled(world, answers);
-    let after = unsettled(&World { gates, ..world.clone() }, answers);
+pub fn restarted(snapshot: &Snapshot, gates: Gates, interpreters: Interpreters<'_>) -> Plan {
+    let before = unsettled(snapshot, interpreters);
+    let after = unsettled(&Snapshot { gates, ..snapshot.clone() }, interpreters);
     let mut draft = Draft::default();
     let is_news = |(id, plan): &(String, TemplatePlan)| before.templates.get(id) != Some(plan);
     after.templates.into_iter().filter(is_news).for_each(|(_, plan)| draft.add(plan));
@@ -239,12 +243,16 @@ pub fn restarted(world: &World, gates: Gates, answers: Answers<'_>) -> Plan {
 }
 
 /// The plan by settling both worlds as a whole, which is always right and costs twice as much.
-fn between_worlds(world: &World, changes: &[Change], answers: Answers<'_>) -> Result<Plan, ChangeError> {
-    let mut before = world.clone();
+fn between_worlds(
+    snapshot: &Snapshot,
+    changes: &[Change],
+    interpreters: Interpreters<'_>,
+) -> Result<Plan, ChangeError> {
+    let mut before = snapshot.clone();
     let (mut after, mut touched) = made(&before, changes)?;
     // What is not yet settled is not the changes' doing. Settling may show that they touch more.
     for _ in 0..ROUNDS_MAX {
-        if before.settle(&touched, answers).is_empty() {
+        if before.settle(&touched, interpreters).is_empty() {
             break;
         }
         let (again, more) = made(&before, changes)?;
@@ -257,9 +265,9 @@ fn between_worlds(world: &World, changes: &[Change], answers: Answers<'_>) -> Re
             reasons.entry(Arc::clone(key)).or_insert_with(|| texts.of(decided));
         }
     };
-    let mut written = after.settle_seen(&touched, answers, &mut see);
+    let mut written = after.settle_seen(&touched, interpreters, &mut see);
     touched.append(&mut written);
-    let comparison = Comparison::new(&before, &after, answers);
+    let comparison = Comparison::new(&before, &after, interpreters);
     Ok(comparison.worlds((&before, &after), &touched, reasons))
 }
 
@@ -288,8 +296,11 @@ impl Texts {
 const ROUNDS_MAX: usize = 4;
 
 /// The world with the changes made and nothing settled, and what they touch.
-fn made(world: &World, changes: &[Change]) -> Result<(World, BTreeSet<Arc<TemplateKey>>), ChangeError> {
-    let mut after = world.clone();
+fn made(
+    snapshot: &Snapshot,
+    changes: &[Change],
+) -> Result<(Snapshot, BTreeSet<Arc<TemplateKey>>), ChangeError> {
+    let mut after = snapshot.clone();
     let mut touched = BTreeSet::new();
     for (index, change) in changes.iter().enumerate() {
         touched.append(&mut after.apply(&dated(&after, change, index))?);
@@ -299,10 +310,10 @@ fn made(world: &World, changes: &[Change]) -> Result<(World, BTreeSet<Arc<Templa
 
 /// What is only tried has the version it had before, or none: here it comes after all there is, and after the
 /// changes before it. What would not change keeps its version.
-fn dated(world: &World, change: &Change, index: usize) -> Change {
+fn dated(snapshot: &Snapshot, change: &Change, index: usize) -> Change {
     let Change::Put(object) = change else { return change.clone() };
     let same = |template: &Arc<Template>| template.digest == digest(object);
-    if world.template(object).is_some_and(same) {
+    if snapshot.template(object).is_some_and(same) {
         return change.clone();
     }
     let mut object = Value::clone(object);

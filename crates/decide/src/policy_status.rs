@@ -8,14 +8,14 @@ use crate::binding::follows;
 use crate::conditions::condition;
 use crate::gates::Gates;
 use crate::policy::Policy;
+use crate::snapshot::Snapshot;
 use crate::template::Template;
-use crate::world::World;
 
 /// Counts of the templates a policy claims, and of those taken from it.
-pub fn template_counts(policy: &Policy, world: &World) -> TemplateCounts {
+pub fn template_counts(policy: &Policy, snapshot: &Snapshot) -> TemplateCounts {
     let mut counts = TemplateCounts::default();
-    for template in world.templates.claimed(policy.id()).filter_map(|key| world.templates.get(key)) {
-        let binding = world.bindings.get(&template.key.binding()).map(AsRef::as_ref);
+    for template in snapshot.templates.claimed(policy.id()).filter_map(|key| snapshot.templates.get(key)) {
+        let binding = snapshot.bindings.get(&template.key.binding()).map(AsRef::as_ref);
         let one = standing(template, binding, policy);
         counts.claimed += one.claimed;
         counts.up_to_date += one.up_to_date;
@@ -23,7 +23,8 @@ pub fn template_counts(policy: &Policy, world: &World) -> TemplateCounts {
         counts.suspended += one.suspended;
         counts.preempted_from += one.preempted_from;
     }
-    counts.preempted_by = i32::try_from(world.templates.taken_from(&policy.uid).count()).unwrap_or(i32::MAX);
+    counts.preempted_by =
+        i32::try_from(snapshot.templates.taken_from(&policy.uid).count()).unwrap_or(i32::MAX);
     counts
 }
 

@@ -9,9 +9,9 @@ use api::records::Pin;
 
 use crate::plan::Plan;
 use crate::policy::{Policy, PolicyKey};
+use crate::snapshot::Snapshot;
 use crate::template::TemplateKey;
 use crate::why::Why;
-use crate::world::World;
 
 /// What a reader may see.
 pub struct Sight<'s> {
@@ -29,31 +29,31 @@ impl Sight<'_> {
     ///
     /// What decides about a template is in its own namespace or in the cluster, so decisions about templates that are
     /// left are the same as in the whole world.
-    pub fn world(&self, whole: &World) -> World {
-        let mut world = World {
+    pub fn snapshot(&self, whole: &Snapshot) -> Snapshot {
+        let mut snapshot = Snapshot {
             clusters: Arc::clone(&whole.clusters),
             taint_policies: whole.taint_policies.clone(),
             gates: whole.gates.clone(),
             now: whole.now,
-            ..World::default()
+            ..Snapshot::default()
         };
         let seen = whole.templates.iter().filter(|template| (self.template)(&template.key));
-        seen.for_each(|template| drop(world.templates.insert(Arc::clone(template))));
+        seen.for_each(|template| drop(snapshot.templates.insert(Arc::clone(template))));
         let is_seen = |binding: &Binding| (self.template)(&TemplateKey::of(binding));
         let bindings = whole.bindings.iter().filter(|(_, binding)| is_seen(binding));
-        world.bindings = Arc::new(bindings.map(|(key, binding)| (key.clone(), binding.clone())).collect());
+        snapshot.bindings = Arc::new(bindings.map(|(key, binding)| (key.clone(), binding.clone())).collect());
         let is_near = |key: &PolicyKey| (self.namespace)(&key.namespace);
         let overrides = whole.overrides.iter().filter(|(key, _)| key.namespace.is_empty() || is_near(key));
-        world.overrides = overrides.map(|(key, policy)| (key.clone(), policy.clone())).collect();
+        snapshot.overrides = overrides.map(|(key, policy)| (key.clone(), policy.clone())).collect();
         let rollouts = whole.rollouts.iter().filter(|(key, _)| key.namespace.is_empty() || is_near(key));
-        world.rollouts = rollouts.map(|(key, policy)| (key.clone(), policy.clone())).collect();
-        let named = records(&world);
+        snapshot.rollouts = rollouts.map(|(key, policy)| (key.clone(), policy.clone())).collect();
+        let named = records(&snapshot);
         for policy in whole.policies.iter() {
-            if (self.policy)(&policy.key) || concerns(policy, &world, &named) {
-                world.policies.insert(Arc::clone(policy));
+            if (self.policy)(&policy.key) || concerns(policy, &snapshot, &named) {
+                snapshot.policies.insert(Arc::clone(policy));
             }
         }
-        world
+        snapshot
     }
 
     /// A plan without the templates that the reader may not see, and how many those are.
@@ -75,17 +75,17 @@ impl Sight<'_> {
 }
 
 /// The uids and ids of policies that records on templates and bindings name.
-fn records(world: &World) -> BTreeSet<String> {
-    let pins = world.bindings.values().filter_map(|binding| Pin::read(&binding.metadata));
-    let claims = world.templates.iter().filter_map(|template| template.claim_record());
+fn records(snapshot: &Snapshot) -> BTreeSet<String> {
+    let pins = snapshot.bindings.values().filter_map(|binding| Pin::read(&binding.metadata));
+    let claims = snapshot.templates.iter().filter_map(|template| template.claim_record());
     let claims = claims.flat_map(|record| [record.policy.uid.clone(), record.taken_from.clone()]);
     pins.map(|pin| pin.policy.uid).chain(claims).filter(|uid| !uid.is_empty()).collect()
 }
 
 /// True for a policy of the cluster that matches, owns or has owned a template of this world.
-fn concerns(policy: &Policy, world: &World, named: &BTreeSet<String>) -> bool {
-    let matches = || !world.templates.selected(policy).is_empty();
-    let owns = || world.templates.claimed(policy.id()).next().is_some();
+fn concerns(policy: &Policy, snapshot: &Snapshot, named: &BTreeSet<String>) -> bool {
+    let matches = || !snapshot.templates.selected(policy).is_empty();
+    let owns = || snapshot.templates.claimed(policy.id()).next().is_some();
     policy.key.namespace.is_empty() && (named.contains(&policy.uid) || owns() || matches())
 }
 

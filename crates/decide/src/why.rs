@@ -19,9 +19,9 @@ use crate::placement::{Placement, placement};
 use crate::policy::{Policy, PolicyKey};
 use crate::propagation::Propagation;
 use crate::selector::specificity;
+use crate::snapshot::{Interpreters, Snapshot};
 use crate::template::{BindingKey, Template, TemplateKey};
 use crate::works::Frozen;
-use crate::world::{Answers, World};
 
 mod advice;
 mod clusters;
@@ -149,8 +149,8 @@ impl Why {
 }
 
 impl Origin {
-    fn of(world: &World, uid: &str) -> Self {
-        let found = world.policies.iter().find(|policy| policy.uid == uid);
+    fn of(snapshot: &Snapshot, uid: &str) -> Self {
+        let found = snapshot.policies.iter().find(|policy| policy.uid == uid);
         Self { uid: uid.to_owned(), policy: found.map(|policy| policy.key.clone()) }
     }
 }
@@ -183,40 +183,40 @@ pub enum Mismatch {
 }
 
 /// Why one template is propagated as it is; none if there is no such template.
-pub fn why(world: &World, key: &TemplateKey, answers: Answers<'_>) -> Option<Why> {
-    let template = world.templates.get(key)?;
-    let decided = world.look(key, answers)?;
-    let binding = world.bindings.get(&key.binding()).filter(|_| decided.refusal.is_none());
+pub fn why(snapshot: &Snapshot, key: &TemplateKey, interpreters: Interpreters<'_>) -> Option<Why> {
+    let template = snapshot.templates.get(key)?;
+    let decided = snapshot.look(key, interpreters)?;
+    let binding = snapshot.bindings.get(&key.binding()).filter(|_| decided.refusal.is_none());
     let binding = binding.map(AsRef::as_ref);
-    let bystanders = world.policies.iter().filter_map(|policy| bystander(policy, template)).collect();
+    let bystanders = snapshot.policies.iter().filter_map(|policy| bystander(policy, template)).collect();
     let targets =
         binding.iter().flat_map(|binding| binding.spec.clusters.iter().map(move |target| (binding, target)));
     let suspended = targets.filter(|(binding, target)| is_held(binding, &target.name));
-    let placed = binding.map(|binding| anew(binding, world));
+    let placed = binding.map(|binding| anew(binding, snapshot));
     let clusters = binding.zip(placed.as_ref());
     let mut why = Why {
         template: key.clone(),
         owner: decided.claim.policy().map(|owner| owner.key.clone()),
-        rivals: rivals::rivals(world, template, &decided.claim),
-        taken_from: taken_from(world, template, &decided.claim),
+        rivals: rivals::rivals(snapshot, template, &decided.claim),
+        taken_from: taken_from(snapshot, template, &decided.claim),
         bystanders,
-        in_effect: binding.and_then(|binding| in_effect(world, template, binding, &decided.claim)),
-        orphaned: orphan(world, key, answers),
+        in_effect: binding.and_then(|binding| in_effect(snapshot, template, binding, &decided.claim)),
+        orphaned: orphan(snapshot, key, interpreters),
         waits_for_policy: template.is_waiting(),
-        frozen: binding.and_then(|binding| clusters::frozen(world, template, binding)),
+        frozen: binding.and_then(|binding| clusters::frozen(snapshot, template, binding)),
         required_by: binding.map(required_by).unwrap_or_default(),
         suspended: suspended.map(|(_, target)| target.name.clone()).collect(),
-        next: ahead(world, template, &decided, answers).and_then(|then| next(world, then)),
+        next: ahead(snapshot, template, &decided, interpreters).and_then(|then| next(snapshot, then)),
         clusters: clusters
-            .map(|(binding, placed)| clusters::clusters(world, template, binding, placed))
+            .map(|(binding, placed)| clusters::clusters(snapshot, template, binding, placed))
             .unwrap_or_default(),
-        staying: binding.and_then(|binding| staying(binding, &world.clusters)),
+        staying: binding.and_then(|binding| staying(binding, &snapshot.clusters)),
         last_copy: binding.and_then(last_copy),
         holds: binding
-            .map(|binding| holds::holds(world, template, binding, &decided.claim))
+            .map(|binding| holds::holds(snapshot, template, binding, &decided.claim))
             .unwrap_or_default(),
         placement: placed,
-        rejection: decided.rejection(binding, &world.gates),
+        rejection: decided.rejection(binding, &snapshot.gates),
         claim: decided.claim.why().clone(),
         activation: decided.activation,
         refusal: decided.refusal,
@@ -232,18 +232,18 @@ fn last_copy(binding: &Binding) -> Option<String> {
     kept.map(|condition| condition.message.clone())
 }
 
-fn next(world: &World, then: Propagation) -> Option<Next> {
+fn next(snapshot: &Snapshot, then: Propagation) -> Option<Next> {
     let policy = then.claim.policy()?.key.clone();
-    then.binding.map(|binding| Next { policy, placement: anew(&binding, world) })
+    then.binding.map(|binding| Next { policy, placement: anew(&binding, snapshot) })
 }
 
-fn taken_from(world: &World, template: &Template, claim: &Claim) -> Option<Origin> {
+fn taken_from(snapshot: &Snapshot, template: &Template, claim: &Claim) -> Option<Origin> {
     let record = template.claim_record()?;
     let owner = claim.policy().filter(|owner| owner.uid == record.policy.uid);
-    owner.filter(|_| !record.taken_from.is_empty()).map(|_| Origin::of(world, &record.taken_from))
+    owner.filter(|_| !record.taken_from.is_empty()).map(|_| Origin::of(snapshot, &record.taken_from))
 }
 
-fn in_effect(world: &World, template: &Template, binding: &Binding, claim: &Claim) -> Option<InEffect> {
+fn in_effect(snapshot: &Snapshot, template: &Template, binding: &Binding, claim: &Claim) -> Option<InEffect> {
     let owner = claim.policy();
     let pin = match Pin::read(&binding.metadata) {
         // What Karmada made is as new as the template.
@@ -251,7 +251,7 @@ fn in_effect(world: &World, template: &Template, binding: &Binding, claim: &Clai
         Some(pin) => Some(pin).filter(|pin| !pin.policy.uid.is_empty())?,
     };
     Some(InEffect {
-        policy: Origin::of(world, &pin.policy.uid),
+        policy: Origin::of(snapshot, &pin.policy.uid),
         generation: pin.policy.generation,
         newest: owner.map(|owner| owner.generation),
         template_changed: pin.template != template.digest,
@@ -269,10 +269,10 @@ fn required_by(binding: &Binding) -> Vec<BindingKey> {
 
 /// What a change of the template would lead to, if its policies wait for one.
 fn ahead(
-    world: &World,
+    snapshot: &Snapshot,
     template: &Template,
     decided: &Propagation,
-    answers: Answers<'_>,
+    interpreters: Interpreters<'_>,
 ) -> Option<Propagation> {
     let Activation::Hold(HoldWhy::Lazy { .. } | HoldWhy::Static { .. } | HoldWhy::Unclaimed) =
         decided.activation
@@ -281,15 +281,15 @@ fn ahead(
     };
     // No digest is like this one, so to the decisions its user has changed it.
     let changed = Template { digest: "changed".to_owned(), ..template.clone() };
-    let binding = world.bindings.get(&template.key.binding()).map(AsRef::as_ref);
-    Some(world.look_at(&changed, binding, answers)).filter(|next| next.claim.policy().is_some())
+    let binding = snapshot.bindings.get(&template.key.binding()).map(AsRef::as_ref);
+    Some(snapshot.look_at(&changed, binding, interpreters)).filter(|next| next.claim.policy().is_some())
 }
 
 /// A scheduler that sees nothing to do gives no reasons, so it is asked as if it had never been.
-fn anew(binding: &Binding, world: &World) -> Placement {
+fn anew(binding: &Binding, snapshot: &Snapshot) -> Placement {
     let mut binding = binding.clone();
     binding.metadata.annotations.remove(APPLIED_PLACEMENT);
-    placement(&binding, &world.clusters, world.now)
+    placement(&binding, &snapshot.clusters, snapshot.now)
 }
 
 fn bystander(policy: &Policy, template: &Template) -> Option<Bystander> {

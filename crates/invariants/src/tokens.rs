@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use apiserver::auth::{StaticTokens, TokenKeys};
+use apiserver::authn::{StaticTokens, TokenKeys};
 use apiserver::fuzzing::{signed_token, token_subject};
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use apiserver::InProcess;
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use http::{Method, Request};
 use http_body_util::Full;
 use member::{Member, NodeSpec, Options, Stages};

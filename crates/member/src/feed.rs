@@ -18,7 +18,7 @@ use crate::key::{Key, Kind};
 
 /// One piece of news.
 #[derive(Debug)]
-pub enum News {
+pub enum Update {
     /// An object is there, in this state.
     State(Key, Facts),
     /// An object is gone since this revision.
@@ -71,7 +71,12 @@ impl Feed {
 
     /// Tells what there is to tell, until there is nothing or `max` pieces have been told. Ready says how
     /// many there were; pending says that everything written so far has been told.
-    pub fn poll(&mut self, context: &mut Context<'_>, max: usize, tell: &mut dyn FnMut(News)) -> Poll<usize> {
+    pub fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        max: usize,
+        tell: &mut dyn FnMut(Update),
+    ) -> Poll<usize> {
         let mut told = 0;
         loop {
             told += self.tell_lines(max - told, tell);
@@ -123,7 +128,7 @@ impl Feed {
         self.state = State::Opening(self.client.watch(self.kind, after));
     }
 
-    fn tell_lines(&mut self, max: usize, tell: &mut dyn FnMut(News)) -> usize {
+    fn tell_lines(&mut self, max: usize, tell: &mut dyn FnMut(Update)) -> usize {
         let mut told = 0;
         while told < max
             && let Some(end) = self.rest.iter().position(|byte| *byte == b'\n')
@@ -136,26 +141,26 @@ impl Feed {
         told
     }
 
-    fn tell_line(&mut self, line: &[u8], tell: &mut dyn FnMut(News)) {
+    fn tell_line(&mut self, line: &[u8], tell: &mut dyn FnMut(Update)) {
         let Some((word, object)) = split_line(line) else { return };
         match word {
             b"ADDED" | b"MODIFIED" | b"DELETED" => {
                 let Some((key, facts)) = facts::read(self.kind, object) else { return };
                 self.revision = Some(facts.revision);
                 if word == b"DELETED" {
-                    return tell(News::Gone(key, facts.revision));
+                    return tell(Update::Gone(key, facts.revision));
                 }
                 if let Some(there) = &mut self.starting {
                     there.insert(key.clone());
                 }
-                tell(News::State(key, facts));
+                tell(Update::State(key, facts));
             }
             b"BOOKMARK" => {
                 if let Ok(Bookmark { metadata }) = serde_json::from_slice(object) {
                     self.revision = metadata.resource_version.parse().ok().or(self.revision);
                 }
                 if let Some(there) = self.starting.take_if(|_| ends_the_start(object)) {
-                    tell(News::Complete(there, self.revision.unwrap_or(0)));
+                    tell(Update::Complete(there, self.revision.unwrap_or(0)));
                 }
             }
             // The revision is gone, or the server cannot go on: everything is told anew.

@@ -2,7 +2,6 @@
 //! advance by stage files. Knows nothing of policies and of the control plane above it.
 
 mod client;
-mod courtesy;
 mod facts;
 mod feed;
 mod hash;
@@ -17,6 +16,7 @@ mod stages;
 mod worker;
 mod workloads;
 mod world;
+mod write_backoff;
 
 pub use client::Passage;
 pub use member::{Member, NodeSpec, Options, StartError, Stopped};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::error::ApiError;
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use apiserver::{ApiServer, Config, admission};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -16,12 +16,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, Passage, Refusal};
-use crate::courtesy::Courtesy;
 use crate::key::{Key, Kind, Named};
 use crate::plan::{Write, status};
 use crate::runtime::{self, ASKS_MAX, Ask};
 use crate::stages::Stages;
 use crate::worker::Worker;
+use crate::write_backoff::WriteBackoff;
 
 /// Who a member's own controllers are.
 const IDENTITY: &str = "system:member";
@@ -106,11 +106,11 @@ impl Member {
         register_all(&client, &nodes).await?;
         let worker = move || Worker::new(client.clone(), kinds.iter().copied(), stages.clone(), now.clone());
         let revisions = store.clone();
-        let courtesy = Some(Courtesy::new(move || revisions.revision(), Instant::now()));
+        let write_backoff = Some(WriteBackoff::new(move || revisions.revision(), Instant::now()));
         let (asks, asked) = mpsc::channel(ASKS_MAX);
         let stop = CancellationToken::new();
         let mut tasks = server.start_housekeeping_with_history(HISTORY_KEPT, HISTORY_BYTES_MAX);
-        tasks.push(runtime::start(&name, worker, courtesy, asked, stop.clone()));
+        tasks.push(runtime::start(&name, worker, write_backoff, asked, stop.clone()));
         Ok(Member { server, store, asks, stop, tasks })
     }
 

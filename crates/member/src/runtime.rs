@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::courtesy::Courtesy;
 use crate::worker::Worker;
+use crate::write_backoff::WriteBackoff;
 
 /// How many may wait at once for a member to have nothing left to do.
 pub const ASKS_MAX: usize = 64;
@@ -27,7 +27,7 @@ pub type Ask = oneshot::Sender<()>;
 
 /// What a member keeps when its worker has to begin anew.
 struct Kept {
-    courtesy: Option<Courtesy>,
+    write_backoff: Option<WriteBackoff>,
     asks: mpsc::Receiver<Ask>,
     /// Those who asked and have no answer yet.
     asking: Vec<Ask>,
@@ -38,13 +38,13 @@ struct Kept {
 pub fn start(
     name: &str,
     make_worker: impl Fn() -> Worker + Send + 'static,
-    courtesy: Option<Courtesy>,
+    write_backoff: Option<WriteBackoff>,
     asks: mpsc::Receiver<Ask>,
     stop: CancellationToken,
 ) -> JoinHandle<()> {
     let span = tracing::info_span!("member", name);
     let task = async move {
-        let mut kept = Kept { courtesy, asks, asking: Vec::new() };
+        let mut kept = Kept { write_backoff, asks, asking: Vec::new() };
         let mut backoff = Backoff::new(RESTART_DELAY_MIN, RESTART_DELAY_MAX);
         while let Err(panic) = catch(run(make_worker(), &mut kept, &stop)).await {
             let delay = backoff.failed();
@@ -62,7 +62,7 @@ pub fn start(
 }
 
 async fn run(mut worker: Worker, kept: &mut Kept, stop: &CancellationToken) {
-    let Kept { courtesy, asks, asking } = kept;
+    let Kept { write_backoff, asks, asking } = kept;
     while !stop.is_cancelled() {
         // The task is free of tokio's budget, so it has to let others in by itself, however much news there is.
         tokio::task::yield_now().await;
@@ -73,7 +73,7 @@ async fn run(mut worker: Worker, kept: &mut Kept, stop: &CancellationToken) {
             let had_work = worker.has_work();
             while worker.has_work() {
                 let writes = worker.writes();
-                if let Some(until) = courtesy.as_mut().and_then(|own| own.wait(writes, Instant::now())) {
+                if let Some(until) = write_backoff.as_mut().and_then(|own| own.wait(writes, Instant::now())) {
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return,

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::client::{Client, Refusal, Written};
 use crate::facts;
-use crate::feed::{Feed, News};
+use crate::feed::{Feed, Update};
 use crate::key::{Key, Kind};
 use crate::plan::{self, Plan, Write};
 use crate::queue::Waiting;
@@ -65,7 +65,7 @@ impl Worker {
         let mut definitions_changed = false;
         for feed in &mut self.feeds {
             let kind = feed.kind;
-            let mut tell = |news: News| note(world, waiting, kind, news);
+            let mut tell = |news: Update| note(world, waiting, kind, news);
             if let Poll::Ready(count) = feed.poll(context, NEWS_MAX, &mut tell) {
                 told += count;
                 definitions_changed |= kind == Kind::Definition;
@@ -243,14 +243,14 @@ impl Worker {
     }
 }
 
-fn note(world: &mut World, waiting: &mut Waiting, kind: Kind, news: News) {
+fn note(world: &mut World, waiting: &mut Waiting, kind: Kind, news: Update) {
     match news {
-        News::State(key, facts) => world.observe(key, facts, false),
-        News::Gone(key, revision) => {
+        Update::State(key, facts) => world.observe(key, facts, false),
+        Update::Gone(key, revision) => {
             waiting.forget(&key);
             world.forget(&key, revision);
         }
-        News::Complete(there, revision) => {
+        Update::Complete(there, revision) => {
             let gone: Vec<Key> = world.keys(kind).filter(|key| !there.contains(key)).cloned().collect();
             for key in gone {
                 waiting.forget(&key);

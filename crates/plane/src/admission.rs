@@ -9,7 +9,7 @@ use decide::admission::{Rejection, Review, admission, defaults};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::outlook::Outlook;
+use crate::policy_impact::PolicyImpact;
 
 /// A list with more items is not repeated in messages about it.
 const SHOWN_ITEMS_MAX: usize = 20;
@@ -20,14 +20,14 @@ pub fn rules(
     gates: Gates,
     random: Arc<dyn Fn() -> u128 + Send + Sync>,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    outlook: Outlook,
+    policy_impact: PolicyImpact,
 ) -> Admission {
     Arc::new(move |attributes, object| {
         let mut warnings = judge(attributes, object, &gates, &*random, &*now)?;
         if attributes.subresource.is_empty() {
-            warnings.extend(outlook.judge(attributes, object, now())?);
+            warnings.extend(policy_impact.judge(attributes, object, now())?);
         }
-        Ok(decide::remarks::capped(warnings))
+        Ok(decide::admission_warnings::capped(warnings))
     })
 }
 
@@ -115,10 +115,10 @@ fn is_cluster_scoped(api_version: &str, kind: &str) -> bool {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use apiserver::auth::Identity;
-    use controllers::view::View;
-    use decide::world::{Answers, Change};
-    use decide::{PolicyKey, World};
+    use apiserver::authn::Identity;
+    use controllers::cache::Cache;
+    use decide::snapshot::{Change, Interpreters};
+    use decide::{PolicyKey, Snapshot};
     use serde_json::json;
 
     use super::*;
@@ -136,10 +136,10 @@ mod tests {
     }
 
     fn judged(selectors: usize) -> Result<Vec<String>, ApiError> {
-        let outlook = Outlook::default();
-        let view = View::default();
-        view.note_complete();
-        outlook.see(view);
+        let policy_impact = PolicyImpact::default();
+        let cache = Cache::default();
+        cache.note_complete();
+        policy_impact.see(cache);
         let (random, now) = (Arc::new(|| 7_u128), Arc::new(|| Timestamp::UNIX_EPOCH));
         let attributes = Attributes {
             operation: Operation::Create,
@@ -152,7 +152,7 @@ mod tests {
             dry_run: false,
             identity: &Identity::internal("test"),
         };
-        rules(Gates::default(), random, now, outlook)(&attributes, &mut policy(selectors))
+        rules(Gates::default(), random, now, policy_impact)(&attributes, &mut policy(selectors))
     }
 
     #[test]
@@ -169,11 +169,14 @@ mod tests {
 
     /// How long it takes to find out what there is to say about a policy with so many selectors.
     fn time_to_warn(selectors: usize) -> Duration {
-        let mut world = World::default();
-        world.apply(&Change::Put(Arc::new(policy(selectors)))).expect("readable");
+        let mut snapshot = Snapshot::default();
+        snapshot.apply(&Change::Put(Arc::new(policy(selectors)))).expect("readable");
         let key = PolicyKey { namespace: "n".to_owned(), name: "pp".to_owned() };
         let begun = Instant::now();
-        assert_eq!(decide::remarks::remarks(&world, &key, Answers::BRAIN).len(), 4);
+        assert_eq!(
+            decide::admission_warnings::admission_warnings(&snapshot, &key, Interpreters::BUILT_IN).len(),
+            4
+        );
         begun.elapsed()
     }
 

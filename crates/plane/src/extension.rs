@@ -6,14 +6,14 @@ use std::sync::Arc;
 use apimachinery::error::{ApiError, Subject};
 use apiserver::extension::{Computed, Extension, PodQuery, Request};
 use decide::plan::Plan;
+use decide::snapshot::Interpreters;
 use decide::why::{steps, why};
-use decide::world::Answers;
-use decide::{TemplateKey, World};
+use decide::{Snapshot, TemplateKey};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::outlook::Outlook;
+use crate::policy_impact::PolicyImpact;
 use crate::reports::{self, Explanation, Onto};
 
 mod plans;
@@ -69,23 +69,23 @@ pub fn explanation_name(group: &str, plural: &str, name: &str) -> String {
 
 /// The group, answered from what the outlook sees. `gates` are the feature gates that are not at their default.
 pub fn extension(
-    outlook: Outlook,
+    policy_impact: PolicyImpact,
     gates: Vec<String>,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 ) -> Extension {
-    let (seen, clock) = (outlook.clone(), now.clone());
+    let (seen, clock) = (policy_impact.clone(), now.clone());
     let pods = move |query: &PodQuery<'_>| pods::elsewhere(seen.known(clock()).as_ref(), query);
     let answer = move |request: &Request<'_>| {
-        let world = outlook.known(now()).ok_or_else(|| {
+        let snapshot = policy_impact.known(now()).ok_or_else(|| {
             ApiError::unavailable(
                 "the control plane has just started and does not know everything yet; try again in a moment",
             )
         })?;
         let rights = Rights::new(request);
         let status = match request.resource {
-            PLANS => json!(plans::planned(request, &rights, &world, &gates)?),
-            EXPLANATIONS => json!(explanation(request, &rights, &world)?),
-            REPORTS => report(request, &rights, &world, &gates)?,
+            PLANS => json!(plans::planned(request, &rights, &snapshot, &gates)?),
+            EXPLANATIONS => json!(explanation(request, &rights, &snapshot)?),
+            REPORTS => report(request, &rights, &snapshot, &gates)?,
             _ => return Err(ApiError::no_such_path()),
         };
         Ok(document(request, status))
@@ -105,7 +105,11 @@ fn document(request: &Request<'_>, status: Value) -> Value {
     json!({ "apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "status": status })
 }
 
-fn explanation(request: &Request<'_>, rights: &Rights<'_>, whole: &World) -> Result<Explanation, ApiError> {
+fn explanation(
+    request: &Request<'_>,
+    rights: &Rights<'_>,
+    whole: &Snapshot,
+) -> Result<Explanation, ApiError> {
     let asked = || {
         ApiError::bad_request(
             "an explanation is asked for by PLURAL.GROUP:NAME, such as deployments.apps:web or services:web",
@@ -122,10 +126,10 @@ fn explanation(request: &Request<'_>, rights: &Rights<'_>, whole: &World) -> Res
     let key =
         TemplateKey { api_version, kind, namespace: request.namespace.to_owned(), name: name.to_owned() };
     let seen = rights.seen(whole, None);
-    let why = why(&seen, &key, Answers::BRAIN).ok_or_else(missing)?;
+    let why = why(&seen, &key, Interpreters::BUILT_IN).ok_or_else(missing)?;
     let onto = request.query.get("cluster").map(|cluster| Onto {
         cluster: (*cluster).to_owned(),
-        steps: steps(&seen, &key, cluster, Answers::BRAIN).unwrap_or_default(),
+        steps: steps(&seen, &key, cluster, Interpreters::BUILT_IN).unwrap_or_default(),
     });
     let binding = seen.bindings.get(&key.binding());
     let members = binding.map(|binding| reports::reported(binding, &seen.clusters)).unwrap_or_default();
@@ -135,7 +139,7 @@ fn explanation(request: &Request<'_>, rights: &Rights<'_>, whole: &World) -> Res
 fn report(
     request: &Request<'_>,
     rights: &Rights<'_>,
-    whole: &World,
+    whole: &Snapshot,
     gates: &[String],
 ) -> Result<Value, ApiError> {
     let within = Some(request.namespace).filter(|namespace| !namespace.is_empty());
@@ -149,7 +153,7 @@ fn report(
 }
 
 /// The state of what is seen. A policy that the caller may read counts all of its templates, as its own status does.
-fn status(rights: &Rights<'_>, whole: &World, seen: &World, gates: &[String]) -> reports::Report {
+fn status(rights: &Rights<'_>, whole: &Snapshot, seen: &Snapshot, gates: &[String]) -> reports::Report {
     let mut report = reports::report(seen, String::new(), gates.to_vec());
     let counted = reports::policies(whole, |policy| rights.sees_policy(policy));
     for own in counted {

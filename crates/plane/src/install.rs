@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use controllers::gates::Switches;
+use controllers::gates::FeatureGates;
 use controllers::rest::{Collection, Error, Path, Rest};
 use decide::budget::Budget;
-use decide::left_out::Unreadable;
+use decide::skipped::Unreadable;
 use serde_json::{Value, json};
 
 /// The namespace whose purpose is to tell clients about their server; nothing in it is ever propagated.
@@ -124,10 +124,14 @@ pub async fn join(control: &Rest, cluster: &Value) -> Result<(), Error> {
 }
 
 /// Tells clients which feature gates and which budget the control plane runs with.
-pub async fn publish_gates(control: &Rest, switches: &Switches, budget: Budget) -> Result<(), Error> {
+pub async fn publish_gates(
+    control: &Rest,
+    feature_gates: &FeatureGates,
+    budget: Budget,
+) -> Result<(), Error> {
     let limits = [(MAX_MOVED, budget.moved), (MAX_DELETED, budget.deleted)];
     let limits = limits.into_iter().filter_map(|(name, limit)| Some((name.to_owned(), limit?.to_string())));
-    let data: BTreeMap<String, String> = switches.told().into_iter().chain(limits).collect();
+    let data: BTreeMap<String, String> = feature_gates.told().into_iter().chain(limits).collect();
     let note = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -138,10 +142,10 @@ pub async fn publish_gates(control: &Rest, switches: &Switches, budget: Budget) 
 }
 
 /// The feature gates a control plane says it runs with; the defaults where it says nothing, as Karmada's does.
-pub async fn published_gates(control: &Rest) -> Result<Switches, NoteError> {
+pub async fn published_gates(control: &Rest) -> Result<FeatureGates, NoteError> {
     let note: Option<Value> = control.get(&note_path()).await?;
     let data = note.and_then(|mut note| serde_json::from_value(note["data"].take()).ok());
-    Ok(Switches::heard(&data.unwrap_or_default())?)
+    Ok(FeatureGates::heard(&data.unwrap_or_default())?)
 }
 
 /// The budget that a control plane says it has for all that says nothing of its own; none where it says nothing.

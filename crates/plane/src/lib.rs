@@ -4,7 +4,7 @@
 pub mod admission;
 pub mod extension;
 mod install;
-pub mod outlook;
+pub mod policy_impact;
 pub mod reports;
 pub mod restart;
 pub mod review;

@@ -1,10 +1,10 @@
 //! What there is to tell about a control plane, as values: its state, who follows a policy, how templates stand, what
-//! became of them in members. Computed from a `World`, by commands and by the control plane itself. Pure.
+//! became of them in members. Computed from a `Snapshot`, by commands and by the control plane itself. Pure.
 
 use std::collections::BTreeMap;
 
 use decide::why::{Step, Why};
-use decide::{PolicyKey, TemplateKey, World};
+use decide::{PolicyKey, Snapshot, TemplateKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -83,11 +83,11 @@ const CLAIMS: [&str; 3] = [
 ];
 
 /// How every template of a world gets on, by name.
-pub fn templates(world: &World) -> Vec<TemplateReport> {
-    let owners: BTreeMap<&TemplateKey, _> = world
+pub fn templates(snapshot: &Snapshot) -> Vec<TemplateReport> {
+    let owners: BTreeMap<&TemplateKey, _> = snapshot
         .policies
         .iter()
-        .flat_map(|policy| world.templates.claimed(policy.id()).map(move |key| (&**key, policy)))
+        .flat_map(|policy| snapshot.templates.claimed(policy.id()).map(move |key| (&**key, policy)))
         .collect();
     let one = |template: &std::sync::Arc<decide::Template>| {
         let owner = owners.get(&*template.key);
@@ -102,27 +102,27 @@ pub fn templates(world: &World) -> Vec<TemplateReport> {
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .chain(claims)
                 .collect(),
-            standing: standing(world, &template.key),
+            standing: standing(snapshot, &template.key),
             owner: owner.map(|policy| policy.key.clone()),
-            follower: owner.map(|policy| follower(world, policy, template)),
+            follower: owner.map(|policy| follower(snapshot, policy, template)),
         }
     };
-    let mut all: Vec<TemplateReport> = world.templates.iter().map(one).collect();
+    let mut all: Vec<TemplateReport> = snapshot.templates.iter().map(one).collect();
     all.sort_by(|a, b| a.template.cmp(&b.template));
     all
 }
 
 /// Every copy of every template of a world.
-pub fn copies(world: &World) -> Vec<CopyReport> {
+pub fn copies(snapshot: &Snapshot) -> Vec<CopyReport> {
     let mut all = Vec::new();
-    for binding in world.bindings.values() {
+    for binding in snapshot.bindings.values() {
         let template = TemplateKey::of(binding);
         let mut collected: BTreeMap<&str, Value> = BTreeMap::new();
         for item in &binding.status.aggregated_status {
             let status = item.status.as_ref().and_then(|status| serde_json::to_value(status).ok());
             collected.insert(&item.cluster_name, status.unwrap_or_default());
         }
-        all.extend(reported(binding, &world.clusters).into_iter().map(|(cluster, delivery)| CopyReport {
+        all.extend(reported(binding, &snapshot.clusters).into_iter().map(|(cluster, delivery)| CopyReport {
             template: template.clone(),
             status: collected.get(cluster.as_str()).cloned().unwrap_or_default(),
             cluster,

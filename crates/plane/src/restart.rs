@@ -1,12 +1,12 @@
 //! Whether controllers may start with the feature gates they are given: other gates than those of the last start may
 //! move or delete what nobody asked for, and that is bounded as every other act is (M4). Reads; starts nothing.
 
-use controllers::gates::Switches;
+use controllers::gates::FeatureGates;
 use controllers::rest::{Collection, Error, Rest};
-use controllers::snapshot::{self, snapshot};
+use controllers::snapshot::{self, list_snapshot};
 use decide::budget::{self, Budget, Effects, approval};
 use decide::plan::{Plan, restarted};
-use decide::world::Answers;
+use decide::snapshot::Interpreters;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -41,25 +41,29 @@ pub enum HeldError {
 /// where this is the first, or where it keeps to the budget.
 pub async fn held_start(
     control: &Rest,
-    switches: &Switches,
+    feature_gates: &FeatureGates,
     budget: Budget,
     now: Timestamp,
 ) -> Result<Option<HeldStart>, HeldError> {
     let is_first = control.get::<Value>(&note_path()).await.map_err(NoteError::from)?.is_none();
     let before = published_gates(control).await?;
-    if is_first || before == *switches {
+    if is_first || before == *feature_gates {
         return Ok(None);
     }
-    let world = snapshot(control, before.gates.clone(), now).await?.world;
-    let plan = restarted(&world, switches.gates.clone(), Answers::BRAIN);
-    Ok(judged(&world, &plan, budget).map(|(why, digest)| HeldStart { why, digest, before: before.changed() }))
+    let snapshot = list_snapshot(control, before.gates.clone(), now).await?.snapshot;
+    let plan = restarted(&snapshot, feature_gates.gates.clone(), Interpreters::BUILT_IN);
+    Ok(judged(&snapshot, &plan, budget).map(|(why, digest)| HeldStart {
+        why,
+        digest,
+        before: before.changed(),
+    }))
 }
 
 /// Why a restart with this plan has to wait, and what accepts it; none if it may go on.
-pub fn judged(world: &decide::World, plan: &Plan, budget: Budget) -> Option<(String, String)> {
-    let excess = budget::excess(world, plan, budget, |_| Effects::default())?;
+pub fn judged(snapshot: &decide::Snapshot, plan: &Plan, budget: Budget) -> Option<(String, String)> {
+    let excess = budget::excess(snapshot, plan, budget, |_| Effects::default())?;
     let why = format!("{excess}. {}", plan.totals);
-    Some((why, approval(world, plan, &budget::Subject::default())))
+    Some((why, approval(snapshot, plan, &budget::Subject::default())))
 }
 
 /// Tells clients that the controllers wait, or that they do not any more.

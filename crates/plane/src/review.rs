@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use apiserver::admission::{Admission, Attributes, Operation};
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::admission::fill_in;
 /// How deep an object may be nested; what is deeper is replaced as a whole.
 const DEPTH_MAX: usize = 100;
 
-/// Answers AdmissionReviews.
+/// Interpreters AdmissionReviews.
 #[derive(Clone)]
 pub struct Reviewer {
     /// The rules, as an API server of our own would ask them.
@@ -132,7 +132,7 @@ fn difference(path: &str, before: &Value, after: &Value, depth: usize, patch: &m
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outlook::Outlook;
+    use crate::policy_impact::PolicyImpact;
 
     fn reviewer() -> Reviewer {
         let random = Arc::new(|| 7_u128);
@@ -141,7 +141,7 @@ mod tests {
             decide::Gates::default(),
             random.clone(),
             now.clone(),
-            Outlook::default(),
+            PolicyImpact::default(),
         );
         Reviewer { rules, random, now }
     }

@@ -4,7 +4,7 @@
 use api::records::APPROVED_PLAN;
 use serde_json::{Value, json};
 
-use crate::door::{Answer, message};
+use crate::api_client::{Answer, message};
 use crate::step::Action;
 
 /// The same action with an approval of the plan for which it was refused; none if it was not refused for that.

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::door::{Door, collection};
-use crate::ground::Trouble;
+use crate::api_client::{ApiClient, collection};
+use crate::environment::PlayError;
 use crate::simulated::{CONTROL, Simulated};
 
 /// Kinds that say nothing about how it ended, or that others than Longshore make.
@@ -55,23 +55,23 @@ static TIME: LazyLock<Regex> =
 pub type Ending = BTreeMap<String, Value>;
 
 /// How it ended.
-pub async fn ending(simulated: &Simulated) -> Result<Ending, Trouble> {
+pub async fn ending(simulated: &Simulated) -> Result<Ending, PlayError> {
     let mut ending = Ending::new();
     collect(CONTROL, &simulated.control(), &mut ending).await?;
     for name in simulated.members() {
-        if let Some(door) = simulated.member(&name) {
-            collect(&name, &door, &mut ending).await?;
+        if let Some(api_client) = simulated.member(&name) {
+            collect(&name, &api_client, &mut ending).await?;
         }
     }
     Ok(ending)
 }
 
-async fn collect(place: &str, door: &Door, ending: &mut Ending) -> Result<(), Trouble> {
-    for served in door.kinds().await? {
+async fn collect(place: &str, api_client: &ApiClient, ending: &mut Ending) -> Result<(), PlayError> {
+    for served in api_client.kinds().await? {
         if !served.listable || NOISE.contains(&served.kind.as_str()) {
             continue;
         }
-        let list = door.fetch(collection(&served, "").path()).await?.unwrap_or_default();
+        let list = api_client.fetch(collection(&served, "").path()).await?.unwrap_or_default();
         for mut object in list["items"].as_array().into_iter().flatten().cloned() {
             let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
             let key = format!("{place}: {} {}/{}", served.kind, text("namespace"), text("name"));

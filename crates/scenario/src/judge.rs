@@ -6,9 +6,9 @@ use api::{annotations, names};
 use controllers::rest::Collection;
 use serde_json::Value;
 
-use crate::door::Door;
+use crate::api_client::ApiClient;
+use crate::environment::{Environment, PlayError};
 use crate::expectation::{Expectation, Expected, Spread};
-use crate::ground::{Ground, Trouble};
 use crate::matching::differences;
 use crate::reference::{DEFAULT_NAMESPACE, Reference};
 use crate::way::Way;
@@ -25,7 +25,7 @@ pub struct Marks(BTreeMap<(Reference, String), (Value, usize)>);
 /// Looks at one moment.
 pub struct Judge<'a> {
     /// Where.
-    pub ground: &'a Ground,
+    pub environment: &'a Environment,
     /// How it is played.
     pub way: Way,
     /// What was seen before.
@@ -34,14 +34,14 @@ pub struct Judge<'a> {
 
 impl Judge<'_> {
     /// What is not as expected, one line each.
-    pub async fn problems(&self, expectation: &Expectation) -> Result<Vec<String>, Trouble> {
+    pub async fn problems(&self, expectation: &Expectation) -> Result<Vec<String>, PlayError> {
         let mut problems = Vec::new();
         for (reference, expected) in &expectation.objects {
             let found = self.object(reference, expected).await?;
             problems.extend(found.into_iter().map(|problem| format!("{reference}: {problem}")));
         }
         if self.counts()
-            && let Some(metrics) = self.ground.metrics()
+            && let Some(metrics) = self.environment.metrics()
         {
             for (name, expected) in &expectation.metrics {
                 let full = format!("karmada_{name}");
@@ -59,8 +59,8 @@ impl Judge<'_> {
         self.way != Way::Failures
     }
 
-    async fn object(&self, reference: &Reference, expected: &Expected) -> Result<Vec<String>, Trouble> {
-        let control = self.ground.control();
+    async fn object(&self, reference: &Reference, expected: &Expected) -> Result<Vec<String>, PlayError> {
+        let control = self.environment.control();
         let object = control.get(reference).await?.unwrap_or_default();
         let mut problems = Vec::new();
         if let Some(absent) = expected.absent
@@ -94,26 +94,26 @@ impl Judge<'_> {
 
     async fn binding(
         &self,
-        control: &Door,
+        control: &ApiClient,
         reference: &Reference,
         expected: &Expected,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, PlayError> {
         if expected.binding.is_none() && expected.scheduled_to.is_none() {
             return Ok(Value::Null);
         }
         Ok(control.get(&binding_of(control, reference).await?).await?.unwrap_or_default())
     }
 
-    async fn members(&self, reference: &Reference, expected: &Expected) -> Result<Vec<String>, Trouble> {
+    async fn members(&self, reference: &Reference, expected: &Expected) -> Result<Vec<String>, PlayError> {
         let mut problems = Vec::new();
         for (member, pattern) in expected.members.iter().flatten() {
-            let found = self.ground.member(member)?.get(reference).await?.unwrap_or_default();
+            let found = self.environment.member(member)?.get(reference).await?.unwrap_or_default();
             problems.extend(pattern_problems(&format!("in {member}"), Some(pattern), &found));
         }
         if let Some(spread) = &expected.runs_in {
             let mut found = BTreeMap::new();
-            for member in self.ground.members() {
-                if let Some(object) = self.ground.member(&member)?.get(reference).await? {
+            for member in self.environment.members() {
+                if let Some(object) = self.environment.member(&member)?.get(reference).await? {
                     found.insert(member, object["spec"]["replicas"].as_i64().unwrap_or_default());
                 }
             }
@@ -124,12 +124,12 @@ impl Judge<'_> {
                 problems.push(format!("no earlier step expected anything of it in {member}"));
                 continue;
             };
-            let door = self.ground.member(member)?;
-            let now = essence(door.get(reference).await?.unwrap_or_default());
-            let path = door.path(reference).await?.map(|path| path.to_string()).unwrap_or_default();
+            let api_client = self.environment.member(member)?;
+            let now = essence(api_client.get(reference).await?.unwrap_or_default());
+            let path = api_client.path(reference).await?.map(|path| path.to_string()).unwrap_or_default();
             if now != *before {
                 problems.push(format!("it was changed in {member}: {}", first_difference(before, &now)));
-            } else if let Ground::Simulated(simulated) = self.ground
+            } else if let Environment::Simulated(simulated) = self.environment
                 && simulated.faults().wrote(*since, member, &path)
             {
                 problems.push(format!("it was written in {member}, though to no effect"));
@@ -141,14 +141,18 @@ impl Judge<'_> {
 
 impl Marks {
     /// Remembers how the objects of an expectation are now.
-    pub async fn take(&mut self, ground: &Ground, expectation: &Expectation) -> Result<(), Trouble> {
-        let recorded = match ground {
-            Ground::Simulated(simulated) => simulated.faults().recorded(),
-            Ground::Live(_) => 0,
+    pub async fn take(
+        &mut self,
+        environment: &Environment,
+        expectation: &Expectation,
+    ) -> Result<(), PlayError> {
+        let recorded = match environment {
+            Environment::Simulated(simulated) => simulated.faults().recorded(),
+            Environment::Live(_) => 0,
         };
         for (reference, _) in &expectation.objects {
-            for member in ground.members() {
-                let object = ground.member(&member)?.get(reference).await?.unwrap_or_default();
+            for member in environment.members() {
+                let object = environment.member(&member)?.get(reference).await?.unwrap_or_default();
                 self.0.insert((reference.clone(), member), (essence(object), recorded));
             }
         }
@@ -157,7 +161,7 @@ impl Marks {
 }
 
 /// The binding of a template, whether there is one or not.
-pub async fn binding_of(control: &Door, reference: &Reference) -> Result<Reference, Trouble> {
+pub async fn binding_of(control: &ApiClient, reference: &Reference) -> Result<Reference, PlayError> {
     let kind = match control.is_namespaced(reference).await? {
         true => &api::kinds::RESOURCE_BINDING,
         false => &api::kinds::CLUSTER_RESOURCE_BINDING,
@@ -171,7 +175,11 @@ pub async fn binding_of(control: &Door, reference: &Reference) -> Result<Referen
 }
 
 /// The Work of a template for a cluster, whether there is one or not.
-pub async fn work_of(control: &Door, reference: &Reference, cluster: &str) -> Result<Reference, Trouble> {
+pub async fn work_of(
+    control: &ApiClient,
+    reference: &Reference,
+    cluster: &str,
+) -> Result<Reference, PlayError> {
     let namespace = match control.is_namespaced(reference).await? {
         true => reference.namespace(),
         false => "",
@@ -248,7 +256,7 @@ fn spread_problems(what: &str, expected: &Spread, found: &BTreeMap<String, i64>)
 }
 
 /// Who owns a template, by its marks.
-fn claim(expected: &str, object: &Value) -> Result<Option<String>, Trouble> {
+fn claim(expected: &str, object: &Value) -> Result<Option<String>, PlayError> {
     let mark = |key: &str| object["metadata"]["annotations"][key].as_str().unwrap_or_default();
     let namespaced = mark(annotations::PROPAGATION_POLICY_NAME);
     let cluster = mark(annotations::CLUSTER_PROPAGATION_POLICY_NAME);
@@ -263,7 +271,7 @@ fn claim(expected: &str, object: &Value) -> Result<Option<String>, Trouble> {
     let wanted = match expected {
         NOBODY => NOBODY.to_owned(),
         text => {
-            let policy: Reference = text.parse().map_err(|error| Trouble(format!("claimedBy: {error}")))?;
+            let policy: Reference = text.parse().map_err(|error| PlayError(format!("claimedBy: {error}")))?;
             match policy.kind.as_str() {
                 "PropagationPolicy" => format!("PropagationPolicy {}/{}", policy.namespace(), policy.name),
                 _ => policy.to_string(),
@@ -276,11 +284,11 @@ fn claim(expected: &str, object: &Value) -> Result<Option<String>, Trouble> {
 /// What is wrong with the events about an object. One of the same name that was there before, maybe in another
 /// scenario, is another one.
 async fn events(
-    control: &Door,
+    control: &ApiClient,
     reference: &Reference,
     uid: &str,
     expected: &Expected,
-) -> Result<Vec<String>, Trouble> {
+) -> Result<Vec<String>, PlayError> {
     if expected.events.is_empty() && expected.no_events.is_empty() {
         return Ok(Vec::new());
     }

@@ -4,38 +4,38 @@
 /// The JSON schema of scenario files, for editors.
 pub const SCHEMA: &str = include_str!("../schema.json");
 
+mod api_client;
 mod approval;
+mod changes;
+mod deadline;
 mod dice;
-mod door;
 mod ending;
+mod environment;
 mod expectation;
 mod faults;
 mod file;
 mod files;
-mod foresight;
-mod ground;
-mod hands;
+mod host;
 mod judge;
 mod live;
 mod matching;
 mod moment;
 mod narrate;
-mod patience;
+mod plan_check;
 mod play;
 mod reference;
 mod short;
 mod simulated;
 mod step;
 mod suite;
-mod tide;
 mod traces;
 mod way;
 
+pub use environment::PlayError;
 pub use file::{FileError, Scenario, find};
-pub use ground::Trouble;
-pub use hands::{Favour, Hands, Reply};
+pub use host::{Host, HostOperation, Reply};
 pub use live::Live;
-pub use narrate::{Deed, Found, Hero, Scene, narrate};
+pub use narrate::{Found, NarratedAction, Scene, Subject, narrate};
 pub use play::Failure;
 pub use reference::Reference;
 pub use step::Cluster;

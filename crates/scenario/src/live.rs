@@ -10,9 +10,9 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
-use crate::door::Door;
-use crate::ground::Trouble;
-use crate::hands::{Favour, Hands};
+use crate::api_client::ApiClient;
+use crate::environment::PlayError;
+use crate::host::{Host, HostOperation};
 use crate::step::Cluster;
 
 /// How long an expectation may take to come true.
@@ -23,62 +23,67 @@ const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
 /// A running control plane and its members.
 #[derive(Clone)]
 pub struct Live {
-    control: Arc<Door>,
-    members: BTreeMap<String, Arc<Door>>,
+    control: Arc<ApiClient>,
+    members: BTreeMap<String, Arc<ApiClient>>,
     /// Who does what no user can.
-    hands: Option<Hands>,
+    host: Option<Host>,
 }
 
 impl Live {
     /// By the files that lead there. Has to be called inside a runtime.
-    pub async fn connect(control: &Path, members: &[(String, std::path::PathBuf)]) -> Result<Self, Trouble> {
+    pub async fn connect(
+        control: &Path,
+        members: &[(String, std::path::PathBuf)],
+    ) -> Result<Self, PlayError> {
         let mut clients = BTreeMap::new();
         for (name, path) in members {
             clients.insert(name.clone(), connect(path).await?);
         }
-        Ok(Self { control: connect(control).await?, members: clients, hands: None })
+        Ok(Self { control: connect(control).await?, members: clients, host: None })
     }
 
     /// The same with somebody who lets clusters join, cuts them off, starts controllers anew and lets time pass.
     #[must_use]
-    pub fn with_hands(self, hands: Hands) -> Self {
-        Self { hands: Some(hands), ..self }
+    pub fn with_hands(self, host: Host) -> Self {
+        Self { host: Some(host), ..self }
     }
 
     pub(crate) fn has_hands(&self) -> bool {
-        self.hands.is_some()
+        self.host.is_some()
     }
 
-    fn hands(&self, favour: &str) -> Result<&Hands, Trouble> {
-        self.hands.as_ref().ok_or_else(|| Trouble(format!("a live control plane cannot be made to {favour}")))
+    fn host(&self, favour: &str) -> Result<&Host, PlayError> {
+        self.host
+            .as_ref()
+            .ok_or_else(|| PlayError(format!("a live control plane cannot be made to {favour}")))
     }
 
     /// A cluster joins.
-    pub(crate) async fn join(&mut self, cluster: &Cluster) -> Result<(), Trouble> {
-        let hands = self.hands("let a cluster join")?;
-        let kubeconfig = hands.ask(|reply| Favour::Join(cluster.clone(), reply)).await?;
+    pub(crate) async fn join(&mut self, cluster: &Cluster) -> Result<(), PlayError> {
+        let host = self.host("let a cluster join")?;
+        let kubeconfig = host.ask(|reply| HostOperation::Join(cluster.clone(), reply)).await?;
         self.members.insert(cluster.name.clone(), connect(&kubeconfig).await?);
         Ok(())
     }
 
     /// A cluster can be reached, or not.
-    pub(crate) async fn reach(&self, name: &str, reachable: bool) -> Result<(), Trouble> {
-        let hands = self.hands("cut a cluster off")?;
-        hands.ask(|reply| Favour::Reach(name.to_owned(), reachable, reply)).await
+    pub(crate) async fn reach(&self, name: &str, reachable: bool) -> Result<(), PlayError> {
+        let host = self.host("cut a cluster off")?;
+        host.ask(|reply| HostOperation::Reach(name.to_owned(), reachable, reply)).await
     }
 
     /// Controllers start anew, where somebody can do that.
-    pub(crate) async fn restart(&self) -> Result<(), Trouble> {
-        match &self.hands {
-            Some(hands) => hands.ask(Favour::Restart).await,
+    pub(crate) async fn restart(&self) -> Result<(), PlayError> {
+        match &self.host {
+            Some(host) => host.ask(HostOperation::Restart).await,
             None => Ok(()),
         }
     }
 
     /// Time passes.
-    pub(crate) async fn wait(&self, time: Duration) -> Result<(), Trouble> {
-        match &self.hands {
-            Some(hands) => hands.ask(|reply| Favour::Pass(time, reply)).await,
+    pub(crate) async fn wait(&self, time: Duration) -> Result<(), PlayError> {
+        match &self.host {
+            Some(host) => host.ask(|reply| HostOperation::Pass(time, reply)).await,
             None => {
                 tokio::time::sleep(time).await;
                 Ok(())
@@ -87,18 +92,18 @@ impl Live {
     }
 
     /// What time it is for the control plane.
-    pub(crate) async fn now(&self) -> Result<Timestamp, Trouble> {
-        match &self.hands {
-            Some(hands) => hands.ask(Favour::Time).await,
+    pub(crate) async fn now(&self) -> Result<Timestamp, PlayError> {
+        match &self.host {
+            Some(host) => host.ask(HostOperation::Time).await,
             None => Ok(Timestamp::now()),
         }
     }
 
-    pub(crate) fn control(&self) -> Arc<Door> {
+    pub(crate) fn control(&self) -> Arc<ApiClient> {
         Arc::clone(&self.control)
     }
 
-    pub(crate) fn member(&self, name: &str) -> Option<Arc<Door>> {
+    pub(crate) fn member(&self, name: &str) -> Option<Arc<ApiClient>> {
         self.members.get(name).cloned()
     }
 
@@ -106,24 +111,24 @@ impl Live {
         self.members.keys().cloned().collect()
     }
 
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn deadline(&self) -> Duration {
         PATIENCE
     }
 
     /// The clusters that have joined, whether they were named or not.
-    pub(crate) async fn joined(&self) -> Result<Vec<Value>, Trouble> {
+    pub(crate) async fn joined(&self) -> Result<Vec<Value>, PlayError> {
         let mut list =
             self.control.fetch(&controllers::rest::Path::fixed(CLUSTERS)).await?.unwrap_or_default();
         Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
     }
 }
 
-async fn connect(path: &Path) -> Result<Arc<Door>, Trouble> {
-    let wrong = |error: &dyn std::fmt::Display| Trouble(format!("{}: {error}", path.display()));
+async fn connect(path: &Path) -> Result<Arc<ApiClient>, PlayError> {
+    let wrong = |error: &dyn std::fmt::Display| PlayError(format!("{}: {error}", path.display()));
     let file = Kubeconfig::read_from(path).map_err(|error| wrong(&error))?;
     let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
         .await
         .map_err(|error| wrong(&error))?;
     let client = Client::try_from(config).map_err(|error| wrong(&error))?;
-    Ok(Arc::new(Door::new(client)))
+    Ok(Arc::new(ApiClient::new(client)))
 }

@@ -7,13 +7,13 @@ use api::annotations;
 use decide::why::Why;
 use serde_json::Value;
 
+use crate::environment::{Environment, PlayError};
 use crate::file::Scenario;
-use crate::ground::{Ground, Trouble};
 use crate::play::{Failure, Player};
 use crate::reference::Reference;
 use crate::simulated::Simulated;
 use crate::step::{Action, Step};
-use crate::suite::{simulated_time, switches};
+use crate::suite::{feature_gates, simulated_time};
 use crate::way::Way;
 
 /// Stories are the same every time.
@@ -27,16 +27,16 @@ pub struct Scene<'a> {
     /// The member in which it was done; the control plane if none.
     pub place: Option<&'a str>,
     /// What was done.
-    pub deed: Deed<'a>,
+    pub deed: NarratedAction<'a>,
     /// Warnings and refusals, as kubectl would print them.
     pub told: Vec<String>,
     /// Those whom the story is about, in the order in which it speaks of them.
-    pub heroes: Vec<Hero<'a>>,
+    pub heroes: Vec<Subject<'a>>,
 }
 
 /// What was done in a step.
 #[derive(Debug)]
-pub enum Deed<'a> {
+pub enum NarratedAction<'a> {
     /// Manifests were applied, which read like this.
     Apply(&'a [Value], String),
     /// Fields of an object were changed by a merge patch, which reads like this.
@@ -51,7 +51,7 @@ pub enum Deed<'a> {
 
 /// An object that a story is about.
 #[derive(Debug)]
-pub struct Hero<'a> {
+pub struct Subject<'a> {
     /// Which one.
     pub reference: &'a Reference,
     /// How it was before the step; none if it was not there.
@@ -73,13 +73,13 @@ pub struct Found {
 
 /// Plays a story; `tell` hears of each step when everything rests again. Ends where a step goes wrong.
 pub fn narrate(scenario: &Scenario, mut tell: impl FnMut(&Scene<'_>)) -> Result<(), Failure> {
-    let trouble = |Trouble(trouble)| Failure::before_the_first_step(vec![trouble]);
-    let switches = switches(&scenario.gates).map_err(trouble)?;
+    let trouble = |PlayError(trouble)| Failure::before_the_first_step(vec![trouble]);
+    let feature_gates = feature_gates(&scenario.gates).map_err(trouble)?;
     simulated_time().map_err(trouble)?.block_on(async {
-        let start = Simulated::start(&scenario.clusters, switches, Way::Plain, SEED).await;
-        let mut ground = Ground::Simulated(Box::new(start.map_err(trouble)?));
-        let played = play(scenario, &mut ground, &mut tell).await;
-        let Ground::Simulated(simulated) = ground else { unreachable!("it was made so above") };
+        let start = Simulated::start(&scenario.clusters, feature_gates, Way::Plain, SEED).await;
+        let mut environment = Environment::Simulated(Box::new(start.map_err(trouble)?));
+        let played = play(scenario, &mut environment, &mut tell).await;
+        let Environment::Simulated(simulated) = environment else { unreachable!("it was made so above") };
         simulated.end().await;
         played
     })
@@ -87,24 +87,24 @@ pub fn narrate(scenario: &Scenario, mut tell: impl FnMut(&Scene<'_>)) -> Result<
 
 async fn play(
     scenario: &Scenario,
-    ground: &mut Ground,
+    environment: &mut Environment,
     tell: &mut impl FnMut(&Scene<'_>),
 ) -> Result<(), Failure> {
     let mut player = Player::new(scenario, Way::Plain);
-    player.begin(ground).await?;
+    player.begin(environment).await?;
     let heroes = heroes(scenario);
     let mut before: Vec<Option<Found>> = vec![None; heroes.len()];
     for (index, step) in scenario.steps.iter().enumerate() {
-        let told = player.play_one(ground, index, step).await?;
+        let told = player.play_one(environment, index, step).await?;
         let mut fared = Vec::new();
         for (reference, before) in heroes.iter().zip(&mut before) {
-            let now = look(ground, reference).await.map_err(|Trouble(trouble)| Failure {
+            let now = look(environment, reference).await.map_err(|PlayError(trouble)| Failure {
                 step: index + 1,
                 title: step.title.clone(),
                 problems: vec![trouble],
                 whys: Vec::new(),
             })?;
-            fared.push(Hero { reference, before: std::mem::replace(before, now.clone()), now });
+            fared.push(Subject { reference, before: std::mem::replace(before, now.clone()), now });
         }
         let (said, place) = (step.said.as_deref(), step.place.as_deref());
         tell(&Scene { said, place, deed: deed(step), told, heroes: fared });
@@ -127,21 +127,23 @@ fn heroes(scenario: &Scenario) -> Vec<&Reference> {
     heroes
 }
 
-fn deed(step: &Step) -> Deed<'_> {
+fn deed(step: &Step) -> NarratedAction<'_> {
     match &step.action {
         Action::Apply(manifests) => {
-            Deed::Apply(manifests, step.text.clone().unwrap_or_else(|| yaml(manifests)))
+            NarratedAction::Apply(manifests, step.text.clone().unwrap_or_else(|| yaml(manifests)))
         }
-        Action::Edit(reference, patch) => Deed::Edit(reference, patch, yaml(std::slice::from_ref(patch))),
-        Action::Delete(references) => Deed::Delete(references),
+        Action::Edit(reference, patch) => {
+            NarratedAction::Edit(reference, patch, yaml(std::slice::from_ref(patch)))
+        }
+        Action::Delete(references) => NarratedAction::Delete(references),
         Action::Expect(expectation) => {
             let events = expectation.objects.iter().flat_map(|(reference, expected)| {
                 expected.events.iter().map(move |event| (reference, event.as_str()))
             });
-            Deed::Look(events.collect())
+            NarratedAction::Look(events.collect())
         }
         Action::Touch(_) | Action::Join(_) | Action::Reach(..) | Action::Restart | Action::Wait(_) => {
-            Deed::Other
+            NarratedAction::Other
         }
     }
 }
@@ -153,15 +155,15 @@ fn yaml(manifests: &[Value]) -> String {
     texts.collect::<Vec<_>>().join("---\n")
 }
 
-async fn look(ground: &Ground, reference: &Reference) -> Result<Option<Found>, Trouble> {
-    let Some(template) = ground.control().get(reference).await? else { return Ok(None) };
+async fn look(environment: &Environment, reference: &Reference) -> Result<Option<Found>, PlayError> {
+    let Some(template) = environment.control().get(reference).await? else { return Ok(None) };
     let mut members = BTreeMap::new();
-    for member in ground.members() {
-        if let Some(object) = ground.member(&member)?.get(reference).await? {
+    for member in environment.members() {
+        if let Some(object) = environment.member(&member)?.get(reference).await? {
             members.insert(member, object);
         }
     }
-    Ok(Some(Found { claimed_by: owner(&template), members, why: ground.why(reference).await }))
+    Ok(Some(Found { claimed_by: owner(&template), members, why: environment.why(reference).await }))
 }
 
 /// The policy that a template is marked with.

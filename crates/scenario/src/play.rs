@@ -5,18 +5,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::api_client::{Answer, ApiClient, message, named};
 use crate::approval::approved;
-use crate::door::{Answer, Door, message, named};
+use crate::changes::ChangeDetector;
+use crate::deadline::Deadline;
+use crate::environment::{Environment, PlayError};
 use crate::expectation::Expectation;
 use crate::file::Scenario;
-use crate::foresight::{self, Foresight};
-use crate::ground::{Ground, Trouble};
 use crate::judge::{Judge, Marks};
 use crate::moment;
-use crate::patience::Patience;
+use crate::plan_check::{self, PlanCheck};
 use crate::reference::Reference;
 use crate::step::{Action, Cluster, Step};
-use crate::tide::Tide;
 use crate::traces::Traces;
 use crate::way::Way;
 
@@ -72,17 +72,18 @@ impl<'a> Player<'a> {
     }
 
     /// Plays every step.
-    pub async fn play(&mut self, ground: &mut Ground) -> Result<(), Failure> {
-        self.begin(ground).await?;
+    pub async fn play(&mut self, environment: &mut Environment) -> Result<(), Failure> {
+        self.begin(environment).await?;
         for (index, step) in self.scenario.steps.iter().enumerate() {
-            self.play_one(ground, index, step).await?;
+            self.play_one(environment, index, step).await?;
         }
         Ok(())
     }
 
     /// Makes what has to be there before the first step.
-    pub async fn begin(&mut self, ground: &mut Ground) -> Result<(), Failure> {
-        let problems = self.make_namespaces(ground).await.unwrap_or_else(|Trouble(trouble)| vec![trouble]);
+    pub async fn begin(&mut self, environment: &mut Environment) -> Result<(), Failure> {
+        let problems =
+            self.make_namespaces(environment).await.unwrap_or_else(|PlayError(trouble)| vec![trouble]);
         match problems.is_empty() {
             true => Ok(()),
             false => Err(Failure::before_the_first_step(problems)),
@@ -92,72 +93,77 @@ impl<'a> Player<'a> {
     /// Plays a single step, and answers with what was told to who did it: warnings and refusals.
     pub async fn play_one(
         &mut self,
-        ground: &mut Ground,
+        environment: &mut Environment,
         index: usize,
         step: &Step,
     ) -> Result<Vec<String>, Failure> {
-        let outcome = self.step(ground, index, step).await;
-        let problems = outcome.unwrap_or_else(|Trouble(trouble)| vec![trouble]);
+        let outcome = self.step(environment, index, step).await;
+        let problems = outcome.unwrap_or_else(|PlayError(trouble)| vec![trouble]);
         match problems.is_empty() {
             true => Ok(std::mem::take(&mut self.told)),
             false => {
-                let whys = whys(ground, step).await;
+                let whys = whys(environment, step).await;
                 Err(Failure { step: index + 1, title: step.title.clone(), problems, whys })
             }
         }
     }
 
-    async fn make_namespaces(&mut self, ground: &mut Ground) -> Result<Vec<String>, Trouble> {
+    async fn make_namespaces(&mut self, environment: &mut Environment) -> Result<Vec<String>, PlayError> {
         if self.scenario.namespaces.is_empty() {
             return Ok(Vec::new());
         }
         let mut answers = Vec::new();
         for name in &self.scenario.namespaces {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-            self.touch(ground, None, &named(&namespace)).await?;
-            answers.push(ground.control().apply(&namespace).await?);
+            self.touch(environment, None, &named(&namespace)).await?;
+            answers.push(environment.control().apply(&namespace).await?);
         }
-        self.come_to_rest(ground).await?;
+        self.come_to_rest(environment).await?;
         let refused = answers.iter().filter(|answer| !answer.done);
         Ok(refused.map(|answer| message(&answer.body).to_owned()).collect())
     }
 
     /// Makes everything be as it was before the first step.
-    pub async fn clean_up(&self, ground: &Ground) -> Result<(), Trouble> {
-        self.traces.erase(ground).await
+    pub async fn clean_up(&self, environment: &Environment) -> Result<(), PlayError> {
+        self.traces.erase(environment).await
     }
 
-    async fn step(&mut self, ground: &mut Ground, index: usize, step: &Step) -> Result<Vec<String>, Trouble> {
-        let step = &Step { action: moment::at(&step.action, ground.now().await?), ..step.clone() };
-        let foresight = self.foresee(ground, index, step).await?;
+    async fn step(
+        &mut self,
+        environment: &mut Environment,
+        index: usize,
+        step: &Step,
+    ) -> Result<Vec<String>, PlayError> {
+        let step = &Step { action: moment::at(&step.action, environment.now().await?), ..step.clone() };
+        let plan_check = self.foresee(environment, index, step).await?;
         let mut problems = match &step.action {
-            Action::Expect(expectation) => return self.expect(ground, expectation).await,
+            Action::Expect(expectation) => return self.expect(environment, expectation).await,
             Action::Wait(time) => {
-                ground.wait(*time).await?;
+                environment.wait(*time).await?;
                 Vec::new()
             }
             Action::Restart => {
-                ground.restart().await?;
+                environment.restart().await?;
                 Vec::new()
             }
             Action::Join(cluster) => {
-                ground.join(cluster).await?;
+                environment.join(cluster).await?;
                 Vec::new()
             }
             Action::Reach(name, reachable) => {
-                ground.reach(name, *reachable).await?;
+                environment.reach(name, *reachable).await?;
                 Vec::new()
             }
             Action::Apply(_) | Action::Edit(..) | Action::Touch(_) | Action::Delete(_) => {
-                self.change(ground, index, step).await?
+                self.change(environment, index, step).await?
             }
         };
         // What was refused sets nothing off, which a simulation proves; a live control plane need not be asked for long.
-        let is_refused = matches!(ground, Ground::Live(_)) && step.rejected.is_some();
+        let is_refused = matches!(environment, Environment::Live(_)) && step.rejected.is_some();
         if problems.is_empty() && !is_refused {
-            self.come_to_rest(ground).await?;
-            if let (Some(foresight), Ground::Simulated(simulated)) = (foresight, &*ground) {
-                problems = foresight.differences(simulated).await?;
+            self.come_to_rest(environment).await?;
+            if let (Some(plan_check), Environment::Simulated(simulated)) = (plan_check, &*environment) {
+                problems = plan_check.differences(simulated).await?;
             }
         }
         Ok(problems)
@@ -167,99 +173,104 @@ impl<'a> Player<'a> {
     /// where nothing else disturbs it.
     async fn foresee(
         &self,
-        ground: &Ground,
+        environment: &Environment,
         index: usize,
         step: &Step,
-    ) -> Result<Option<Foresight>, Trouble> {
-        let (Ground::Simulated(simulated), Way::Plain, None) = (ground, self.way, &step.place) else {
+    ) -> Result<Option<PlanCheck>, PlayError> {
+        let (Environment::Simulated(simulated), Way::Plain, None) = (environment, self.way, &step.place)
+        else {
             return Ok(None);
         };
         let deleted = match &step.action {
             Action::Apply(_) | Action::Edit(..) | Action::Touch(_) => Vec::new(),
-            Action::Delete(references) => foresight::deleted(&simulated.control(), references).await?,
+            Action::Delete(references) => plan_check::deleted(&simulated.control(), references).await?,
             _ => return Ok(None),
         };
         let rehearsed = act(&simulated.control().rehearsal(), index, step).await?;
-        Foresight::of(simulated, &step.action, &rehearsed, &deleted).await
+        PlanCheck::of(simulated, &step.action, &rehearsed, &deleted).await
     }
 
-    async fn come_to_rest(&self, ground: &mut Ground) -> Result<(), Trouble> {
+    async fn come_to_rest(&self, environment: &mut Environment) -> Result<(), PlayError> {
         if self.way == Way::Restarts {
-            if let Ground::Simulated(simulated) = &*ground {
+            if let Environment::Simulated(simulated) = &*environment {
                 let soon = simulated.faults().below(RESTART_WITHIN_MILLISECONDS);
-                ground.wait(Duration::from_millis(soon)).await?;
+                environment.wait(Duration::from_millis(soon)).await?;
             }
-            ground.restart().await?;
-            self.settle(ground).await?;
-            ground.restart().await?;
+            environment.restart().await?;
+            self.settle(environment).await?;
+            environment.restart().await?;
         }
-        self.settle(ground).await
+        self.settle(environment).await
     }
 
     /// Everything comes to rest, as far as that can be known.
-    async fn settle(&self, ground: &Ground) -> Result<(), Trouble> {
-        match ground {
-            Ground::Simulated(simulated) => simulated.settle().await,
-            Ground::Live(_) => self.traces.rest(ground).await,
+    async fn settle(&self, environment: &Environment) -> Result<(), PlayError> {
+        match environment {
+            Environment::Simulated(simulated) => simulated.settle().await,
+            Environment::Live(_) => self.traces.rest(environment).await,
         }
     }
 
     /// Has to be called before an object is touched, so that it can be as before afterwards.
     async fn touch(
         &mut self,
-        ground: &Ground,
+        environment: &Environment,
         place: Option<&str>,
         reference: &Reference,
-    ) -> Result<(), Trouble> {
-        match ground {
-            Ground::Simulated(_) => Ok(()),
-            Ground::Live(_) => self.traces.remember(ground, place, reference).await,
+    ) -> Result<(), PlayError> {
+        match environment {
+            Environment::Simulated(_) => Ok(()),
+            Environment::Live(_) => self.traces.remember(environment, place, reference).await,
         }
     }
 
     async fn change(
         &mut self,
-        ground: &mut Ground,
+        environment: &mut Environment,
         index: usize,
         step: &Step,
-    ) -> Result<Vec<String>, Trouble> {
-        if let Some(cluster) = returned(ground, step).await? {
-            ground.join(&cluster).await?;
+    ) -> Result<Vec<String>, PlayError> {
+        if let Some(cluster) = returned(environment, step).await? {
+            environment.join(&cluster).await?;
             return Ok(Vec::new());
         }
-        let ground = &*ground;
-        let door = ground.place(step.place.as_deref())?;
+        let environment = &*environment;
+        let api_client = environment.place(step.place.as_deref())?;
         for reference in step.touched() {
-            self.touch(ground, step.place.as_deref(), &reference).await?;
+            self.touch(environment, step.place.as_deref(), &reference).await?;
         }
-        if let Ground::Live(_) = ground {
+        if let Environment::Live(_) = environment {
             self.pace.keep(step).await;
         }
-        let answers = act(&door, index, step).await?;
+        let answers = act(&api_client, index, step).await?;
         self.pace.acted(step);
         self.told = answers.iter().flat_map(told).collect();
         Ok(answer_problems(step, &answers))
     }
 
-    async fn expect(&mut self, ground: &Ground, expectation: &Expectation) -> Result<Vec<String>, Trouble> {
-        let mut patience = Patience::of(ground.patience());
+    async fn expect(
+        &mut self,
+        environment: &Environment,
+        expectation: &Expectation,
+    ) -> Result<Vec<String>, PlayError> {
+        let mut deadline = Deadline::of(environment.deadline());
         loop {
-            let tide = match ground {
-                Ground::Simulated(_) => None,
-                Ground::Live(_) => Some(Tide::now(ground).await?),
+            let changes = match environment {
+                Environment::Simulated(_) => None,
+                Environment::Live(_) => Some(ChangeDetector::now(environment).await?),
             };
-            let judge = Judge { ground, way: self.way, marks: &self.marks };
+            let judge = Judge { environment, way: self.way, marks: &self.marks };
             let problems = judge.problems(expectation).await?;
             if problems.is_empty() {
-                self.marks.take(ground, expectation).await?;
+                self.marks.take(environment, expectation).await?;
             }
-            if problems.is_empty() || patience.is_over() {
+            if problems.is_empty() || deadline.is_over() {
                 return Ok(problems);
             }
-            patience.wait().await;
-            if let Some(mut tide) = tide {
-                while !patience.is_over() && !tide.has_turned(ground).await? {
-                    patience.wait().await;
+            deadline.wait().await;
+            if let Some(mut changes) = changes {
+                while !deadline.is_over() && !changes.has_turned(environment).await? {
+                    deadline.wait().await;
                 }
             }
         }
@@ -268,44 +279,46 @@ impl<'a> Player<'a> {
 
 /// The member that comes back, if that is what a step is. Elsewhere than in a simulation a Cluster alone leads nowhere:
 /// whoever has the credentials has to join it.
-async fn returned(ground: &Ground, step: &Step) -> Result<Option<Cluster>, Trouble> {
-    let (Ground::Live(live), Action::Apply(manifests)) = (ground, &step.action) else { return Ok(None) };
+async fn returned(environment: &Environment, step: &Step) -> Result<Option<Cluster>, PlayError> {
+    let (Environment::Live(live), Action::Apply(manifests)) = (environment, &step.action) else {
+        return Ok(None);
+    };
     let [manifest] = manifests.as_slice() else { return Ok(None) };
     let reference = named(manifest);
     let was_a_member = reference.kind == "Cluster" && live.member(&reference.name).is_some();
-    let is_gone = was_a_member && ground.control().get(&reference).await?.is_none();
+    let is_gone = was_a_member && environment.control().get(&reference).await?.is_none();
     Ok(is_gone.then(|| Cluster::named(&reference.name)))
 }
 
 /// Does what a step says, and answers with what the server said. Where the step approves what it does, the server has to
 /// refuse it first.
-async fn act(door: &Door, index: usize, step: &Step) -> Result<Vec<Answer>, Trouble> {
-    let answers = send(door, index, &step.action).await?;
+async fn act(api_client: &ApiClient, index: usize, step: &Step) -> Result<Vec<Answer>, PlayError> {
+    let answers = send(api_client, index, &step.action).await?;
     if !step.approved {
         return Ok(answers);
     }
     match approved(&step.action, &answers) {
-        Some(action) => send(door, index, &action).await,
-        None => Err(Trouble("it needed no approval".to_owned())),
+        Some(action) => send(api_client, index, &action).await,
+        None => Err(PlayError("it needed no approval".to_owned())),
     }
 }
 
-async fn send(door: &Door, index: usize, action: &Action) -> Result<Vec<Answer>, Trouble> {
+async fn send(api_client: &ApiClient, index: usize, action: &Action) -> Result<Vec<Answer>, PlayError> {
     let mut answers = Vec::new();
     match action {
         Action::Apply(manifests) => {
             for manifest in manifests {
-                answers.push(door.apply(manifest).await?);
+                answers.push(api_client.apply(manifest).await?);
             }
         }
-        Action::Edit(reference, patch) => answers.push(door.merge(reference, patch).await?),
+        Action::Edit(reference, patch) => answers.push(api_client.merge(reference, patch).await?),
         Action::Touch(reference) => {
             let patch = json!({ "metadata": { "labels": { "refresh-time": index.to_string() } } });
-            answers.push(door.merge(reference, &patch).await?);
+            answers.push(api_client.merge(reference, &patch).await?);
         }
         Action::Delete(references) => {
             for reference in references {
-                answers.push(door.delete(reference).await?);
+                answers.push(api_client.delete(reference).await?);
             }
         }
         _ => {}
@@ -368,11 +381,11 @@ fn answer_problems(step: &Step, answers: &[Answer]) -> Vec<String> {
 }
 
 /// The brain's reasons for what a step speaks of.
-async fn whys(ground: &Ground, step: &Step) -> Vec<String> {
+async fn whys(environment: &Environment, step: &Step) -> Vec<String> {
     let Action::Expect(expectation) = &step.action else { return Vec::new() };
     let mut whys = Vec::new();
     for (reference, _) in &expectation.objects {
-        whys.extend(ground.why(reference).await.map(|why| why.to_string()));
+        whys.extend(environment.why(reference).await.map(|why| why.to_string()));
     }
     whys
 }

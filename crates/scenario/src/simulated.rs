@@ -6,25 +6,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use apiserver::{ApiServer, Config};
 use controllers::ctx::{Ctx, Members};
-use controllers::gates::Switches;
+use controllers::gates::FeatureGates;
 use controllers::members::Settings;
 use controllers::rest::Rest;
 use controllers::start::{Controllers, start};
 use jiff::Timestamp;
 use kube::Client;
 use member::{Member, NodeSpec, Options, Stages};
-use plane::outlook::Outlook;
+use plane::policy_impact::PolicyImpact;
 use serde_json::json;
 use store::Store;
 use tokio::time::Instant;
 
+use crate::api_client::ApiClient;
 use crate::dice::Dice;
-use crate::door::Door;
+use crate::environment::PlayError;
 use crate::faults::Faults;
-use crate::ground::Trouble;
 use crate::step::Cluster;
 use crate::way::Way;
 
@@ -51,12 +51,12 @@ pub struct Simulated {
     members: BTreeMap<String, (Member, Store)>,
     faults: Faults,
     way: Way,
-    switches: Switches,
+    feature_gates: FeatureGates,
     now: Now,
     random: Random,
     ctx: Ctx,
     /// What admission sees of the world.
-    outlook: Outlook,
+    policy_impact: PolicyImpact,
     running: Option<Controllers>,
     /// What controllers counted before they were restarted.
     counted: BTreeMap<String, f64>,
@@ -66,40 +66,40 @@ impl Simulated {
     /// A control plane with these clusters, at rest. Has to be called where time is paused.
     pub async fn start(
         clusters: &[Cluster],
-        switches: Switches,
+        feature_gates: FeatureGates,
         way: Way,
         seed: u64,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, PlayError> {
         let (now, random) = (clock(), ids(seed));
-        let (control_store, outlook) = (Store::in_memory(), Outlook::default());
+        let (control_store, policy_impact) = (Store::in_memory(), PolicyImpact::default());
         let config = Config {
             store: control_store.clone(),
             now: now.clone(),
             random: random.clone(),
             admission: plane::admission::rules(
-                switches.gates.clone(),
+                feature_gates.gates.clone(),
                 random.clone(),
                 now.clone(),
-                outlook.clone(),
+                policy_impact.clone(),
             ),
             root_ca: String::new(),
         };
-        let control = ApiServer::new(config).await.map_err(|error| Trouble(error.to_string()))?;
+        let control = ApiServer::new(config).await.map_err(|error| PlayError(error.to_string()))?;
         drop(control.start_housekeeping());
         let faults = Faults::new(way, seed);
         let direct = Rest::new(client(&control, "scenario"));
-        plane::install_kinds(&direct).await.map_err(|error| Trouble(error.to_string()))?;
+        plane::install_kinds(&direct).await.map_err(|error| PlayError(error.to_string()))?;
         let through = Rest::new(Client::new(faults.before(CONTROL, passage(&control)), "default"));
-        let ctx = Ctx::new(through, Members::new(Settings::default()), switches.clone(), now.clone());
-        outlook.see(ctx.view.clone());
+        let ctx = Ctx::new(through, Members::new(Settings::default()), feature_gates.clone(), now.clone());
+        policy_impact.see(ctx.cache.clone());
         let mut simulated = Self {
-            outlook,
+            policy_impact,
             control,
             control_store,
             members: BTreeMap::new(),
             faults,
             way,
-            switches,
+            feature_gates,
             now,
             random,
             ctx,
@@ -115,8 +115,8 @@ impl Simulated {
     }
 
     /// The control plane, as a user reaches it.
-    pub fn control(&self) -> Door {
-        Door::new(client(&self.control, "scenario"))
+    pub fn control(&self) -> ApiClient {
+        ApiClient::new(client(&self.control, "scenario"))
     }
 
     /// The same for who asks for many objects at once.
@@ -125,8 +125,8 @@ impl Simulated {
     }
 
     /// A member, as a user reaches it.
-    pub fn member(&self, name: &str) -> Option<Door> {
-        self.members.get(name).map(|(member, _)| Door::new(client(member.server(), "scenario")))
+    pub fn member(&self, name: &str) -> Option<ApiClient> {
+        self.members.get(name).map(|(member, _)| ApiClient::new(client(member.server(), "scenario")))
     }
 
     /// Names of all members.
@@ -145,7 +145,7 @@ impl Simulated {
     }
 
     /// A new cluster comes up and joins.
-    pub async fn join(&mut self, cluster: &Cluster) -> Result<(), Trouble> {
+    pub async fn join(&mut self, cluster: &Cluster) -> Result<(), PlayError> {
         let store = Store::in_memory();
         let options = Options {
             name: cluster.name.clone(),
@@ -156,7 +156,7 @@ impl Simulated {
             root_ca: String::new(),
             stages: Stages::builtin(),
         };
-        let member = Member::start(options).await.map_err(|error| Trouble(error.to_string()))?;
+        let member = Member::start(options).await.map_err(|error| PlayError(error.to_string()))?;
         self.reach(&cluster.name, &member);
         self.members.insert(cluster.name.clone(), (member, store));
         let mut spec = json!({ "syncMode": "Push", "apiEndpoint": format!("https://{}", cluster.name) });
@@ -172,7 +172,7 @@ impl Simulated {
             "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster",
             "metadata": { "name": cluster.name, "labels": cluster.labels }, "spec": spec,
         });
-        plane::join(&self.rest(), &object).await.map_err(|error| Trouble(error.to_string()))
+        plane::join(&self.rest(), &object).await.map_err(|error| PlayError(error.to_string()))
     }
 
     fn reach(&self, name: &str, member: &Member) {
@@ -187,8 +187,8 @@ impl Simulated {
         }
         self.counted = self.metrics();
         let members = Members::new(Settings::default());
-        self.ctx = Ctx::new(self.ctx.control.clone(), members, self.switches.clone(), self.now.clone());
-        self.outlook.see(self.ctx.view.clone());
+        self.ctx = Ctx::new(self.ctx.control.clone(), members, self.feature_gates.clone(), self.now.clone());
+        self.policy_impact.see(self.ctx.cache.clone());
         for (name, (member, _)) in &self.members {
             self.reach(name, member);
         }
@@ -207,7 +207,7 @@ impl Simulated {
     }
 
     /// Lets time pass until nothing happens any more.
-    pub async fn settle(&self) -> Result<(), Trouble> {
+    pub async fn settle(&self) -> Result<(), PlayError> {
         let rest = match self.way {
             Way::Failures => REST_WITH_FAILURES,
             Way::Plain | Way::Restarts | Way::Delays => REST,
@@ -217,14 +217,14 @@ impl Simulated {
         while begun.elapsed() < PATIENCE {
             tokio::time::sleep(LOOK).await;
             let revisions = self.revisions();
-            let is_kept_back = !self.ctx.unfinished.is_empty();
+            let is_kept_back = !self.ctx.coalescer.is_empty();
             if revisions != last.0 || self.faults.is_under_way() || is_kept_back {
                 last = (revisions, Instant::now());
             } else if last.1.elapsed() >= rest {
                 return Ok(());
             }
         }
-        Err(Trouble(format!("the control plane does not come to rest within {} s", PATIENCE.as_secs())))
+        Err(PlayError(format!("the control plane does not come to rest within {} s", PATIENCE.as_secs())))
     }
 
     fn revisions(&self) -> Vec<u64> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::door::named;
+use crate::api_client::named;
 use crate::expectation::Expectation;
 use crate::files;
 use crate::reference::Reference;

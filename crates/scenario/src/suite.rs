@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use controllers::gates::Switches;
+use controllers::gates::FeatureGates;
 use controllers::members::Settings;
 use serde_json::Value;
 
 use crate::ending::{Ending, differences, ending};
+use crate::environment::{Environment, PlayError};
 use crate::file::Scenario;
-use crate::ground::{Ground, Trouble};
 use crate::live::Live;
 use crate::play::{Failure, Player};
 use crate::simulated::Simulated;
@@ -93,13 +93,14 @@ fn run_one(scenario: &Scenario, options: &Options, tell: &impl Fn(&Outcome<'_>))
 
 /// Plays a scenario in a runtime of its own.
 fn simulate(scenario: &Scenario, way: Way, seed: u64) -> Result<Ending, Failure> {
-    let trouble = |Trouble(trouble)| Failure::before_the_first_step(vec![trouble]);
-    let switches = switches(&scenario.gates).map_err(trouble)?;
+    let trouble = |PlayError(trouble)| Failure::before_the_first_step(vec![trouble]);
+    let feature_gates = feature_gates(&scenario.gates).map_err(trouble)?;
     simulated_time().map_err(trouble)?.block_on(async {
-        let simulated = Simulated::start(&scenario.clusters, switches, way, seed).await.map_err(trouble)?;
-        let mut ground = Ground::Simulated(Box::new(simulated));
-        let played = Player::new(scenario, way).play(&mut ground).await;
-        let Ground::Simulated(simulated) = ground else { unreachable!("it was made so above") };
+        let simulated =
+            Simulated::start(&scenario.clusters, feature_gates, way, seed).await.map_err(trouble)?;
+        let mut environment = Environment::Simulated(Box::new(simulated));
+        let played = Player::new(scenario, way).play(&mut environment).await;
+        let Environment::Simulated(simulated) = environment else { unreachable!("it was made so above") };
         let ended = match played {
             Ok(()) => {
                 // What is asked of members now and then has to be as new as the rest.
@@ -115,14 +116,14 @@ fn simulate(scenario: &Scenario, way: Way, seed: u64) -> Result<Ending, Failure>
 }
 
 /// A runtime whose time only passes when nothing is left to do.
-pub(crate) fn simulated_time() -> Result<tokio::runtime::Runtime, Trouble> {
+pub(crate) fn simulated_time() -> Result<tokio::runtime::Runtime, PlayError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.map_err(|error| Trouble(error.to_string()))
+    runtime.map_err(|error| PlayError(error.to_string()))
 }
 
 /// The switches that gates by their names stand for.
-pub(crate) fn switches(gates: &BTreeMap<String, bool>) -> Result<Switches, Trouble> {
-    controllers::gates::parse(&listed(gates)).map_err(|error| Trouble(error.to_string()))
+pub(crate) fn feature_gates(gates: &BTreeMap<String, bool>) -> Result<FeatureGates, PlayError> {
+    controllers::gates::parse(&listed(gates)).map_err(|error| PlayError(error.to_string()))
 }
 
 fn listed(gates: &BTreeMap<String, bool>) -> String {
@@ -141,7 +142,7 @@ pub async fn run_live(
     for scenario in scenarios {
         let begun = Instant::now();
         let verdict = match live.joined().await {
-            Err(Trouble(trouble)) => Verdict::Failed(Failure::before_the_first_step(vec![trouble])),
+            Err(PlayError(trouble)) => Verdict::Failed(Failure::before_the_first_step(vec![trouble])),
             Ok(joined) => match unfit(scenario, live, &joined, gates) {
                 Some(reason) => Verdict::Skipped(reason),
                 None => play_live(scenario, live).await,
@@ -152,17 +153,17 @@ pub async fn run_live(
 }
 
 async fn play_live(scenario: &Scenario, live: &Live) -> Verdict {
-    let mut ground = Ground::Live(live.clone());
+    let mut environment = Environment::Live(live.clone());
     let mut player = Player::new(scenario, Way::Plain);
-    let played = player.play(&mut ground).await;
-    let cleaned = player.clean_up(&ground).await;
+    let played = player.play(&mut environment).await;
+    let cleaned = player.clean_up(&environment).await;
     match (played, cleaned) {
         (Err(failure), Ok(())) => Verdict::Failed(failure),
-        (Err(mut failure), Err(Trouble(trouble))) => {
+        (Err(mut failure), Err(PlayError(trouble))) => {
             failure.problems.push(format!("and it could not be cleaned up: {trouble}"));
             Verdict::Failed(failure)
         }
-        (Ok(()), Err(Trouble(trouble))) => Verdict::Failed(Failure {
+        (Ok(()), Err(PlayError(trouble))) => Verdict::Failed(Failure {
             step: 0,
             title: "clean up".to_owned(),
             problems: vec![trouble],
@@ -231,11 +232,11 @@ steps:
         let scenario = Scenario::parse("story.yaml".as_ref(), STORY).expect("it is a scenario");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         runtime.expect("a runtime").block_on(async {
-            let start = Simulated::start(&scenario.clusters, Switches::default(), way, seed).await;
-            let mut ground = Ground::Simulated(Box::new(start.expect("it starts")));
-            let played = Player::new(&scenario, way).play(&mut ground).await;
+            let start = Simulated::start(&scenario.clusters, FeatureGates::default(), way, seed).await;
+            let mut environment = Environment::Simulated(Box::new(start.expect("it starts")));
+            let played = Player::new(&scenario, way).play(&mut environment).await;
             assert_eq!(played, Ok(()));
-            let Ground::Simulated(simulated) = ground else { unreachable!("it was made so above") };
+            let Environment::Simulated(simulated) = environment else { unreachable!("it was made so above") };
             simulated.faults().record_so_far()
         })
     }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use serde_json::{Map, Value, json};
 
-use crate::door::{Door, message};
-use crate::ground::{Ground, Trouble};
+use crate::api_client::{ApiClient, message};
+use crate::changes::ChangeDetector;
+use crate::deadline::Deadline;
+use crate::environment::{Environment, PlayError};
 use crate::judge::{binding_of, work_of};
-use crate::patience::Patience;
 use crate::reference::Reference;
-use crate::tide::Tide;
 
 /// How long nothing may change until that is called rest.
 const REST: Duration = Duration::from_millis(300);
@@ -51,15 +51,16 @@ impl Trace {
     }
 
     /// Of the object, and of what comes of it if it is a template.
-    async fn revisions(&self, ground: &Ground) -> Result<Vec<String>, Trouble> {
+    async fn revisions(&self, environment: &Environment) -> Result<Vec<String>, PlayError> {
         let reference = &self.reference;
-        let door = ground.place(self.place.as_deref())?;
-        let mut revisions = vec![revision(&door, reference).await?];
+        let api_client = environment.place(self.place.as_deref())?;
+        let mut revisions = vec![revision(&api_client, reference).await?];
         if self.place.is_none() {
-            revisions.push(revision(&door, &binding_of(&door, reference).await?).await?);
-            for member in ground.members() {
-                revisions.push(revision(&door, &work_of(&door, reference, &member).await?).await?);
-                let member = ground.member(&member)?;
+            revisions.push(revision(&api_client, &binding_of(&api_client, reference).await?).await?);
+            for member in environment.members() {
+                revisions
+                    .push(revision(&api_client, &work_of(&api_client, reference, &member).await?).await?);
+                let member = environment.member(&member)?;
                 revisions.push(revision(&member, reference).await?);
             }
         }
@@ -71,17 +72,17 @@ impl Traces {
     /// Has to be called before an object is touched.
     pub async fn remember(
         &mut self,
-        ground: &Ground,
+        environment: &Environment,
         place: Option<&str>,
         reference: &Reference,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), PlayError> {
         if self.0.iter().any(|trace| trace.is_of(place, reference)) {
             return Ok(());
         }
-        let before = ground.place(place)?.get(reference).await?.unwrap_or_default();
+        let before = environment.place(place)?.get(reference).await?.unwrap_or_default();
         let mut members = Vec::new();
-        for member in ground.members() {
-            if ground.member(&member)?.get(reference).await?.is_some() {
+        for member in environment.members() {
+            if environment.member(&member)?.get(reference).await?.is_some() {
                 members.push(member);
             }
         }
@@ -91,78 +92,78 @@ impl Traces {
     }
 
     /// Waits until nothing that was touched, and nothing that comes of it, changes any more.
-    pub async fn rest(&self, ground: &Ground) -> Result<(), Trouble> {
-        let mut patience = Patience::of(RESTLESS);
-        let mut tide = Tide::now(ground).await?;
-        let (mut last, mut quiet) = (self.revisions(ground).await?, Patience::of(REST));
-        while !quiet.is_over() && !patience.is_over() {
-            patience.spend();
+    pub async fn rest(&self, environment: &Environment) -> Result<(), PlayError> {
+        let mut deadline = Deadline::of(RESTLESS);
+        let mut changes = ChangeDetector::now(environment).await?;
+        let (mut last, mut quiet) = (self.revisions(environment).await?, Deadline::of(REST));
+        while !quiet.is_over() && !deadline.is_over() {
+            deadline.spend();
             quiet.wait().await;
-            if !tide.has_turned(ground).await? {
+            if !changes.has_turned(environment).await? {
                 continue;
             }
-            let revisions = self.revisions(ground).await?;
+            let revisions = self.revisions(environment).await?;
             if revisions != last {
-                (last, quiet) = (revisions, Patience::of(REST));
+                (last, quiet) = (revisions, Deadline::of(REST));
             }
         }
         Ok(())
     }
 
-    async fn revisions(&self, ground: &Ground) -> Result<Vec<Vec<String>>, Trouble> {
-        try_join_all(self.0.iter().map(|trace| trace.revisions(ground))).await
+    async fn revisions(&self, environment: &Environment) -> Result<Vec<Vec<String>>, PlayError> {
+        try_join_all(self.0.iter().map(|trace| trace.revisions(environment))).await
     }
 
     /// Makes everything be as it was: what is new is deleted, the last first, and waited for until it is gone
     /// everywhere; what was there gets its fields back. Namespaces go when they are empty: Kubernetes takes its time
     /// with one that is not.
-    pub async fn erase(&self, ground: &Ground) -> Result<(), Trouble> {
+    pub async fn erase(&self, environment: &Environment) -> Result<(), PlayError> {
         let is_namespace = |trace: &Trace| trace.reference.kind == "Namespace";
         for round in [|namespace: bool| !namespace, |namespace| namespace] {
             let new = self.0.iter().rev().filter(|trace| trace.is_new() && round(is_namespace(trace)));
             let new: Vec<&Trace> = new.collect();
             for trace in &new {
-                let door = ground.place(trace.place.as_deref())?;
-                delete(&door, &trace.reference).await?;
+                let api_client = environment.place(trace.place.as_deref())?;
+                delete(&api_client, &trace.reference).await?;
             }
             if !new.is_empty() {
-                self.rest(ground).await?;
+                self.rest(environment).await?;
             }
-            gone(ground, &new).await?;
+            gone(environment, &new).await?;
         }
         for trace in self.0.iter().filter(|trace| !trace.is_new()) {
-            let door = ground.place(trace.place.as_deref())?;
-            restore(&door, trace).await?;
+            let api_client = environment.place(trace.place.as_deref())?;
+            restore(&api_client, trace).await?;
         }
         Ok(())
     }
 }
 
 /// Waits until these are gone everywhere.
-async fn gone(ground: &Ground, new: &[&Trace]) -> Result<(), Trouble> {
-    let mut patience = Patience::of(ground.patience());
+async fn gone(environment: &Environment, new: &[&Trace]) -> Result<(), PlayError> {
+    let mut deadline = Deadline::of(environment.deadline());
     loop {
-        let mut tide = Tide::now(ground).await?;
-        let left = left_over(ground, new).await?;
+        let mut changes = ChangeDetector::now(environment).await?;
+        let left = left_over(environment, new).await?;
         if left.is_empty() {
             return Ok(());
         }
-        while !patience.is_over() && !tide.has_turned(ground).await? {
-            patience.wait().await;
+        while !deadline.is_over() && !changes.has_turned(environment).await? {
+            deadline.wait().await;
         }
-        if patience.is_over() {
-            return Err(Trouble(format!("still there: {}", left.join(", "))));
+        if deadline.is_over() {
+            return Err(PlayError(format!("still there: {}", left.join(", "))));
         }
     }
 }
 
 /// What is new and still there. Copies that nobody takes away, because they were to be preserved, are
 /// deleted on the way.
-async fn left_over(ground: &Ground, new: &[&Trace]) -> Result<Vec<String>, Trouble> {
-    let control = ground.control();
+async fn left_over(environment: &Environment, new: &[&Trace]) -> Result<Vec<String>, PlayError> {
+    let control = environment.control();
     let mut left = Vec::new();
     for Trace { place, reference, members, .. } in new {
-        if ground.place(place.as_deref())?.get(reference).await?.is_some() {
+        if environment.place(place.as_deref())?.get(reference).await?.is_some() {
             left.push(reference.to_string());
             continue;
         }
@@ -170,18 +171,18 @@ async fn left_over(ground: &Ground, new: &[&Trace]) -> Result<Vec<String>, Troub
             continue;
         }
         let mut is_on_its_way = control.get(&binding_of(&control, reference).await?).await?.is_some();
-        for member in ground.members() {
+        for member in environment.members() {
             is_on_its_way |= control.get(&work_of(&control, reference, &member).await?).await?.is_some();
         }
         if is_on_its_way {
             left.push(format!("what became of {reference}"));
             continue;
         }
-        for member in ground.members().into_iter().filter(|member| !members.contains(member)) {
-            let door = ground.member(&member)?;
-            if let Some(object) = door.get(reference).await? {
+        for member in environment.members().into_iter().filter(|member| !members.contains(member)) {
+            let api_client = environment.member(&member)?;
+            if let Some(object) = api_client.get(reference).await? {
                 if !is_going(&object) {
-                    delete(&door, reference).await?;
+                    delete(&api_client, reference).await?;
                 }
                 left.push(format!("{reference} in {member}"));
             }
@@ -194,42 +195,42 @@ fn is_going(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-async fn revision(door: &Door, reference: &Reference) -> Result<String, Trouble> {
-    let object = door.get(reference).await?.unwrap_or_default();
+async fn revision(api_client: &ApiClient, reference: &Reference) -> Result<String, PlayError> {
+    let object = api_client.get(reference).await?.unwrap_or_default();
     Ok(object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
 }
 
 /// Deletes an object if it is there, whatever protects it.
-async fn delete(door: &Door, reference: &Reference) -> Result<(), Trouble> {
-    let Some(object) = door.get(reference).await? else { return Ok(()) };
+async fn delete(api_client: &ApiClient, reference: &Reference) -> Result<(), PlayError> {
+    let Some(object) = api_client.get(reference).await? else { return Ok(()) };
     if object["metadata"]["labels"].get(PROTECTION).is_some() {
-        door.merge(reference, &json!({ "metadata": { "labels": { PROTECTION: null } } })).await?;
+        api_client.merge(reference, &json!({ "metadata": { "labels": { PROTECTION: null } } })).await?;
     }
     // Nobody is there who would ever take away what only a scenario knows.
     let finalizers = object["metadata"]["finalizers"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_ours = |one: &&Value| !one.as_str().is_some_and(|one| one.starts_with("example.io/"));
     let kept: Vec<&Value> = finalizers.iter().filter(is_ours).collect();
     if kept.len() < finalizers.len() {
-        door.merge(reference, &json!({ "metadata": { "finalizers": kept } })).await?;
+        api_client.merge(reference, &json!({ "metadata": { "finalizers": kept } })).await?;
     }
-    let answer = door.delete(reference).await?;
+    let answer = api_client.delete(reference).await?;
     match answer.done || answer.body["code"] == 404 {
         true => Ok(()),
-        false => Err(Trouble(format!("delete {reference}: {}", message(&answer.body)))),
+        false => Err(PlayError(format!("delete {reference}: {}", message(&answer.body)))),
     }
 }
 
 /// Gives an object the fields back that it had. One that is gone stays so.
-async fn restore(door: &Door, trace: &Trace) -> Result<(), Trouble> {
-    let Some(now) = door.get(&trace.reference).await? else { return Ok(()) };
+async fn restore(api_client: &ApiClient, trace: &Trace) -> Result<(), PlayError> {
+    let Some(now) = api_client.get(&trace.reference).await? else { return Ok(()) };
     let patch = way_back(&users_part(&now), &users_part(&trace.before));
     if patch.is_empty() {
         return Ok(());
     }
-    let answer = door.merge(&trace.reference, &Value::Object(patch)).await?;
+    let answer = api_client.merge(&trace.reference, &Value::Object(patch)).await?;
     match answer.done {
         true => Ok(()),
-        false => Err(Trouble(format!("restore {}: {}", trace.reference, message(&answer.body)))),
+        false => Err(PlayError(format!("restore {}: {}", trace.reference, message(&answer.body)))),
     }
 }
 

@@ -25,13 +25,13 @@ use self::recover::{Found, FoundLog};
 pub(crate) use self::snapshot::{Installed, Task};
 use crate::backend::Backend;
 use crate::index::{Index, Record};
-use crate::{OpenError, Options, Revision, Seal, Stats, StorageError};
+use crate::{Encryption, OpenError, Options, Revision, Stats, StorageError};
 
 /// A directory with the log and the newest snapshot.
 pub(crate) struct Disk {
     files: Arc<dyn Files>,
     store: u64,
-    seal: Arc<Seal>,
+    encryption: Arc<Encryption>,
     /// Up to here something on disk is not sealed as it would be now.
     stale: Option<Revision>,
     segment_bytes: u64,
@@ -108,10 +108,10 @@ impl Counters {
 pub(crate) fn open(
     files: Arc<dyn Files>,
     options: &Options,
-    seal: Arc<Seal>,
+    encryption: Arc<Encryption>,
     index: &Index,
 ) -> Result<Disk, OpenError> {
-    let mut found = recover::recover(&*files, index, &seal)?;
+    let mut found = recover::recover(&*files, index, &encryption)?;
     let last = index.revision();
     let store = found.store.unwrap_or_else(|| RandomState::new().hash_one(0));
     // The names that recovery went by must be durable before anything is removed or added because of them.
@@ -129,11 +129,11 @@ pub(crate) fn open(
     counters.snapshot_bytes.store(found.snapshot.map_or(0, |(_, bytes)| bytes), Ordering::Relaxed);
     let snapshot = found.snapshot.map(|(revision, _)| revision);
     let segment_bytes = options.segment_bytes;
-    let stale = seal.is_stale().then_some(last);
+    let stale = encryption.is_stale().then_some(last);
     let mut disk = Disk {
         files,
         store,
-        seal,
+        encryption,
         stale,
         segment_bytes,
         closed,
@@ -216,8 +216,8 @@ impl Disk {
         }
         let old = self.snapshot.map(snapshot::name);
         let obsolete = dead.map(|log| log::name(log.first)).chain(old).collect();
-        let (files, seal) = (self.files.clone(), self.seal.clone());
-        Some(Task { files, store: self.store, seal, revision, obsolete })
+        let (files, encryption) = (self.files.clone(), self.encryption.clone());
+        Some(Task { files, store: self.store, encryption, revision, obsolete })
     }
 
     /// Takes note of a snapshot that is there and of the log files that went.
@@ -304,7 +304,7 @@ impl Disk {
 impl Backend for Disk {
     fn append(&mut self, records: &[Record]) -> Result<(), StorageError> {
         let mut frame = FrameWriter::new();
-        records.iter().try_for_each(|record| frame.add_write(record, &self.seal))?;
+        records.iter().try_for_each(|record| frame.add_write(record, &self.encryption))?;
         self.append_frame(frame.finish(FrameKind::Writes, self.last + 1, None))?;
         self.last += records.len() as u64;
         self.counters.groups.fetch_add(1, Ordering::Relaxed);

@@ -134,7 +134,7 @@ pub enum OpenError {
     },
     /// Values are sealed with a key that was not given.
     #[error("{} holds values that are sealed with key {key}, which was not given; nothing was changed", file.display())]
-    Sealed {
+    Encrypted {
         /// The file.
         file: PathBuf,
         /// The name of the key.

@@ -1,12 +1,12 @@
 //! Everything that can be read, in memory and for both backends: all tables at all revisions since the
 //! compacted one. Knows nothing of durability: what is published here is already durable.
 
+mod history_event;
 mod sorted;
 mod table;
 mod tallies;
 #[cfg(test)]
 mod tests;
-mod told;
 mod usage;
 mod version;
 
@@ -15,8 +15,8 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
+pub(crate) use self::history_event::HistoryEvent;
 use self::table::{Garbage, Table};
-pub(crate) use self::told::Told;
 use self::usage::UsageIndex;
 pub(crate) use self::version::Version;
 use crate::{
@@ -77,7 +77,7 @@ pub(crate) struct Cursor {
 
 /// What a cursor finds when it moves on.
 pub(crate) enum Step {
-    Events(Vec<Told>),
+    Events(Vec<HistoryEvent>),
     /// Nothing that the watcher wants, but there is more to look at.
     More,
     Nothing {

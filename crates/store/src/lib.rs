@@ -8,21 +8,21 @@
 mod backend;
 mod commit;
 mod disk;
+mod encryption;
 mod error;
 mod index;
 mod read;
 mod scan;
-mod seal;
 mod store;
 mod tally;
 mod watch;
 mod write;
 mod writer;
 
+pub use encryption::Encryption;
 pub use error::{OpenError, ReadError, StorageError, WatchError, WriteError};
 pub use read::{Batch, Entry, Event, EventKind, Page, Range, Stats, Usage};
 pub use scan::Scan;
-pub use seal::Seal;
 pub use store::{Options, Store};
 pub use tally::{Counter, Limit, MEASURES, Measure, Measured, Tally};
 pub use watch::Watch;

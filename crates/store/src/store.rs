@@ -9,8 +9,8 @@ use crate::disk::{self, Counters, RealFiles};
 use crate::index::Index;
 use crate::writer::Writer;
 use crate::{
-    Entry, Measure, OpenError, Page, Range, ReadError, Revision, Scan, Seal, Stats, StorageError, Tally,
-    Usage, Watch, Write, WriteError,
+    Encryption, Entry, Measure, OpenError, Page, Range, ReadError, Revision, Scan, Stats, StorageError,
+    Tally, Usage, Watch, Write, WriteError,
 };
 
 /// What can be set about a store on disk.
@@ -60,22 +60,26 @@ impl Store {
     /// Opens the store in a directory, which is created if it is not there. Blocks until all of it is in
     /// memory.
     pub fn open(directory: &Path, options: Options) -> Result<Store, OpenError> {
-        Store::open_sealed(directory, options, Seal::none())
+        Store::open_encrypted(directory, options, Encryption::none())
     }
 
     /// The same, where some tables are unreadable on disk without their key. What is not sealed with the first key
     /// yet is written anew once nobody can ask for its history any more.
-    pub fn open_sealed(directory: &Path, options: Options, seal: Seal) -> Result<Store, OpenError> {
-        Store::open_files(RealFiles::lock(directory)?, options, seal)
+    pub fn open_encrypted(
+        directory: &Path,
+        options: Options,
+        encryption: Encryption,
+    ) -> Result<Store, OpenError> {
+        Store::open_files(RealFiles::lock(directory)?, options, encryption)
     }
 
     pub(crate) fn open_files(
         files: impl disk::Files + 'static,
         options: Options,
-        seal: Seal,
+        encryption: Encryption,
     ) -> Result<Store, OpenError> {
         let index = Arc::new(Index::default());
-        let disk = disk::open(Arc::new(files), &options, Arc::new(seal), &index)?;
+        let disk = disk::open(Arc::new(files), &options, Arc::new(encryption), &index)?;
         let counters = disk.counters();
         let value_bytes_max = options.value_bytes_max;
         let committer = Committer { index: index.clone(), backend: disk, value_bytes_max };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::index::{Cursor, Index, Step, Told};
+use crate::index::{Cursor, HistoryEvent, Index, Step};
 use crate::{Batch, Event, Revision, WatchError};
 
 /// The most events of one batch.
@@ -52,7 +52,7 @@ impl Watch {
     fn take(&mut self) -> Result<Option<Vec<Arc<Event>>>, WatchError> {
         loop {
             match self.index.advance(&mut self.cursor, BATCH_EVENTS_MAX) {
-                Step::Events(events) => return Ok(Some(events.iter().map(Told::event).collect())),
+                Step::Events(events) => return Ok(Some(events.iter().map(HistoryEvent::event).collect())),
                 Step::More => {}
                 Step::Nothing { closed: false } => return Ok(None),
                 Step::Nothing { closed: true } => return Err(WatchError::Closed),

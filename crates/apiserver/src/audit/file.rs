@@ -71,16 +71,16 @@ impl AuditFile {
         if open.bytes == 0 || open.bytes + needed <= self.rotation.bytes_max {
             return Ok(());
         }
-        let number = self.aside()?.last().map_or(1, |(number, _)| number + 1);
+        let number = self.run_blocking()?.last().map_or(1, |(number, _)| number + 1);
         std::fs::rename(&self.path, self.path.with_added_extension(number.to_string()))?;
         (open.file, open.bytes) = append(&self.path)?;
-        let aside = self.aside()?;
-        let surplus = aside.len().saturating_sub(self.rotation.kept);
-        aside.iter().take(surplus).try_for_each(|(_, path)| std::fs::remove_file(path))
+        let run_blocking = self.run_blocking()?;
+        let surplus = run_blocking.len().saturating_sub(self.rotation.kept);
+        run_blocking.iter().take(surplus).try_for_each(|(_, path)| std::fs::remove_file(path))
     }
 
     /// The files that were put aside, oldest first.
-    fn aside(&self) -> io::Result<Vec<(u64, PathBuf)>> {
+    fn run_blocking(&self) -> io::Result<Vec<(u64, PathBuf)>> {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let number = |path: &Path| -> Option<u64> {

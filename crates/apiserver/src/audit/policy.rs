@@ -3,8 +3,8 @@
 
 use serde::Deserialize;
 
-use crate::access::{Action, Object, On};
-use crate::auth::Identity;
+use crate::authn::Identity;
+use crate::authz::{Action, Object, On};
 
 /// How much is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

@@ -11,7 +11,7 @@ use crate::discovery::group_version;
 use crate::extension::{Computed, Extension};
 use apiextensions::{CustomKind, CustomVersion};
 use apimachinery::selector::SelectableFields;
-use builtin::convert::Spelling;
+use builtin::convert::Representation;
 use schema::kinds::{self, Kind};
 use schema::{self, Schema, SchemaRef};
 
@@ -49,7 +49,7 @@ pub struct Resource {
     /// The apiVersion its objects are stored under.
     pub stored_api_version: Box<str>,
     /// How the stored spelling differs from this version's.
-    pub spelling: Spelling,
+    pub spelling: Representation,
     /// The definition behind it, for kinds that are not built in.
     pub custom: Option<Arc<Definition>>,
     /// Computed when it is asked for.
@@ -124,7 +124,7 @@ impl Resource {
 
     /// Whether what is written now is shown as it is stored.
     pub fn serves_stored_bytes(&self) -> bool {
-        self.spelling == Spelling::Stored
+        self.spelling == Representation::Stored
     }
 
     /// Whether what was written at this revision can be shown as it is stored.
@@ -178,14 +178,14 @@ pub fn builtin() -> impl Iterator<Item = Arc<Resource>> {
 fn from_kind(kind: &Kind) -> Resource {
     // Two built-in kinds are served in two groups or versions and stored in one.
     let (table, stored_api_version, spelling) = match (kind.group, kind.version, kind.kind) {
-        ("events.k8s.io", "v1", "Event") => ("/events".to_owned(), "v1".to_owned(), Spelling::NewEvent),
+        ("events.k8s.io", "v1", "Event") => ("/events".to_owned(), "v1".to_owned(), Representation::NewEvent),
         ("autoscaling", "v1", "HorizontalPodAutoscaler") => (
             "autoscaling/horizontalpodautoscalers".to_owned(),
             "autoscaling/v2".to_owned(),
-            Spelling::OldAutoscaler,
+            Representation::OldAutoscaler,
         ),
         (group, version, _) => {
-            (format!("{group}/{}", kind.plural), group_version(group, version), Spelling::Stored)
+            (format!("{group}/{}", kind.plural), group_version(group, version), Representation::Stored)
         }
     };
     Resource {
@@ -247,7 +247,7 @@ fn from_computed(extension: &Extension, computed: &Computed) -> Resource {
         selectable: SelectableFields::custom(true, []),
         table: format!("{}/{}", extension.group, computed.plural).into(),
         stored_api_version: group_version(extension.group, extension.version).into(),
-        spelling: Spelling::Stored,
+        spelling: Representation::Stored,
         custom: None,
         is_computed: true,
         gone: CancellationToken::new(),
@@ -269,7 +269,7 @@ fn from_version(definition: &Arc<Definition>, version: &CustomVersion) -> Resour
     let kind = &definition.kind;
     let texts = |list: &[String]| list.iter().map(|text| Box::from(text.as_str())).collect();
     let stored = kind.storage_version().unwrap_or(version);
-    let spelling = if stored.name == version.name { Spelling::Stored } else { Spelling::Custom };
+    let spelling = if stored.name == version.name { Representation::Stored } else { Representation::Custom };
     Resource {
         group: kind.group.as_str().into(),
         version: version.name.as_str().into(),

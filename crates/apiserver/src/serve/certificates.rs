@@ -10,7 +10,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::auth::Identity;
+use crate::authn::Identity;
 
 /// Asks for a certificate and checks that the client holds its key; whose it is, is judged later.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ mod groups;
 mod tests;
 use groups::Groups;
 
-use crate::auth::Identity;
+use crate::authn::Identity;
 use apimachinery::error::ApiError;
 
 /// How many connections there may be, and how long one may ask for nothing.
@@ -280,7 +280,7 @@ impl ConnectionHandle {
         match self.activity.owner.load(Ordering::Relaxed) {
             ADMINISTRATOR => return Ok(()),
             USER if !is_administrator => return Ok(()),
-            _ if asks.user == crate::auth::ANONYMOUS => return Ok(()),
+            _ if asks.user == crate::authn::ANONYMOUS => return Ok(()),
             _ => {}
         }
         let connections = &self.connections;

@@ -106,7 +106,7 @@ impl Engine {
     /// Nothing is added to a kind that is on its way out.
     fn check_definition(&self, call: &Call, name: &str) -> Result<(), ApiError> {
         let definition = call.resource.custom.as_ref();
-        match definition.is_some_and(|definition| self.housekeeping.is_ending(&definition.name)) {
+        match definition.is_some_and(|definition| self.controllers.is_ending(&definition.name)) {
             true => {
                 let why = "create not allowed while custom resource definition is terminating";
                 Err(ApiError::forbidden(call.resource.subject(name), why))

@@ -16,7 +16,7 @@ use crate::options::{DeleteOptions, Propagation};
 use crate::stored;
 use crate::verbs::update::ends_here;
 use crate::verbs::{Answer, Call, Sent};
-use crate::webhooks::Asking;
+use crate::webhooks::WriteAttributes;
 use apimachinery::error::ApiError;
 
 /// Keeps an object until its dependents are gone.
@@ -43,8 +43,12 @@ impl Engine {
             let mut seen = self.served_entry(&call.resource, &entry).await?;
             let before = seen.clone();
             let warnings = self.admit(call, options.dry_run, Operation::Delete, Some(&before), &mut seen)?;
-            let write =
-                Asking { call, operation: Operation::Delete, dry_run: options.dry_run, old: Some(&before) };
+            let write = WriteAttributes {
+                call,
+                operation: Operation::Delete,
+                dry_run: options.dry_run,
+                old: Some(&before),
+            };
             let mut warnings = warnings;
             warnings.extend(self.mutate(&write, &mut seen).await?);
             warnings.extend(self.validate(&write, &seen).await?);

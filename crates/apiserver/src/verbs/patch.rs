@@ -4,11 +4,11 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use crate::access::{Action, Object};
-use crate::aside::aside;
+use crate::authz::{Action, Object};
 use crate::engine::{Engine, text};
 use crate::options::{WriteKind, WriteOptions};
 use crate::registry::split_api_version;
+use crate::run_blocking::run_blocking;
 use crate::verbs::draft::{Draft, type_name};
 use crate::verbs::update::check_name;
 use crate::verbs::{Answer, Call, Sent};
@@ -35,7 +35,7 @@ impl Engine {
         self.change(call, &options, |old| {
             let mut patched = apply_patch(media_type, call, old, &patch)?;
             Origin::of(media_type, &patch, &patched).check_types(call, &patched)?;
-            let aside = set_aside(media_type, call, &patch, &mut patched);
+            let run_blocking = set_aside(media_type, call, &patch, &mut patched);
             let mut draft = Draft::from_value(call, patched, options.field_validation).map_err(|error| {
                 // Errors quote what came out. They are rare, so it is made again for them and kept for nobody.
                 match apply_patch(media_type, call, old, &patch) {
@@ -44,7 +44,7 @@ impl Engine {
                 }
             })?;
             if let Some(fields) = draft.object.as_object_mut() {
-                fields.extend(aside);
+                fields.extend(run_blocking);
             }
             check_name(call, &draft.object)?;
             check_uid(call, old, &draft.object)?;
@@ -95,7 +95,7 @@ fn set_aside(media_type: &str, call: &Call, patch: &Value, patched: &mut Value) 
 
 fn apply_patch(media_type: &str, call: &Call, old: &Value, body: &Value) -> Result<Value, ApiError> {
     match media_type {
-        "application/json-patch+json" if is_costly(body) => aside(|| patch::json_patch(old, body)),
+        "application/json-patch+json" if is_costly(body) => run_blocking(|| patch::json_patch(old, body)),
         "application/json-patch+json" => patch::json_patch(old, body),
         "application/merge-patch+json" => patch::merge_patch(old, body),
         _ => patch::strategic_merge(old, body, &call.resource.schema),

@@ -6,8 +6,8 @@ use http::{Method, StatusCode};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::access::{Action, Object, On, Rule};
-use crate::auth::Identity;
+use crate::authn::Identity;
+use crate::authz::{Action, Object, On, Rule};
 use crate::engine::{Engine, text};
 use crate::options::FieldValidation;
 use crate::verbs::draft::Draft;

@@ -1,8 +1,8 @@
 //! Which objects of a resource a list, watch or collection delete is about.
 
-use crate::aside::aside;
 use crate::engine::Engine;
 use crate::registry::Resource;
+use crate::run_blocking::run_blocking;
 use crate::stored;
 use crate::verbs::Call;
 use apimachinery::error::ApiError;
@@ -29,7 +29,8 @@ impl Selection {
         let labels = || LabelSelector::parse(text("labelSelector"));
         let fields = || FieldSelector::parse(text("fieldSelector"), &call.resource.selectable);
         let is_long = text("labelSelector").len() + text("fieldSelector").len() > LONG_BYTES;
-        let (labels, fields) = if is_long { aside(|| (labels(), fields())) } else { (labels(), fields()) };
+        let (labels, fields) =
+            if is_long { run_blocking(|| (labels(), fields())) } else { (labels(), fields()) };
         let (labels, fields) = (labels?, fields?);
         let namespaced = call.resource.namespaced;
         let namespace = call.namespace.as_deref().or_else(|| fields.exact("metadata.namespace"));

@@ -4,14 +4,14 @@
 use serde_json::{Map, Value, json};
 
 use crate::admission::{Attributes, Operation};
-use crate::aside::aside;
 use crate::engine::{Engine, text};
 use crate::options::WriteOptions;
 use crate::quotas;
+use crate::run_blocking::run_blocking;
 use crate::verbs::draft::{self, Draft, Ownership};
 use crate::verbs::update::MODIFIED;
 use crate::verbs::{Call, definitions};
-use crate::webhooks::Asking;
+use crate::webhooks::WriteAttributes;
 use apiextensions::{CustomKind, CustomVersion};
 use apimachinery::error::{ApiError, FieldError};
 use apimachinery::metadata;
@@ -52,7 +52,8 @@ impl Engine {
         self.stamp_new(call, &mut object);
         fill_in(call, &mut object, None);
         warnings.extend(self.admit_valid(call, options.dry_run, None, &mut object)?);
-        let write = Asking { call, operation: Operation::Create, dry_run: options.dry_run, old: None };
+        let write =
+            WriteAttributes { call, operation: Operation::Create, dry_run: options.dry_run, old: None };
         warnings.extend(self.mutate(&write, &mut object).await?);
         self.check_escalation(call, &object, None)?;
         // What the server itself fills in from here on is owned by nobody.
@@ -95,7 +96,8 @@ impl Engine {
         keep_server_set(old, &mut object);
         fill_in(call, &mut object, Some(old));
         warnings.extend(self.admit_valid(call, options.dry_run, Some(old), &mut object)?);
-        let write = Asking { call, operation: Operation::Update, dry_run: options.dry_run, old: Some(old) };
+        let write =
+            WriteAttributes { call, operation: Operation::Update, dry_run: options.dry_run, old: Some(old) };
         warnings.extend(self.mutate(&write, &mut object).await?);
         self.check_escalation(call, &object, Some(old))?;
         if mode == Ownership::Update {
@@ -322,11 +324,11 @@ fn check_valid(call: &Call, object: &Value, old: Option<&Value>) -> Result<Vec<S
     let plain = |errors: Vec<FieldError>| (errors, Vec::new());
     let (errors, forgiven) = match (resource.custom_version(), old, call.part()) {
         (Some((kind, version)), old, part) if version.rules.is_some() => {
-            aside(|| judge_custom(kind, version, object, old, part))
+            run_blocking(|| judge_custom(kind, version, object, old, part))
         }
         (Some((kind, version)), old, part) => judge_custom(kind, version, object, old, part),
         (None, _, _) if &*resource.table == definitions::TABLE => {
-            aside(|| plain(apiextensions::validate_crd(object, old)))
+            run_blocking(|| plain(apiextensions::validate_crd(object, old)))
         }
         (None, _, _) => plain(builtin_errors(call, object, old)),
     };

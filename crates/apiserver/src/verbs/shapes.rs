@@ -4,9 +4,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::aside::aside;
 use crate::content::Shape;
 use crate::engine::Engine;
+use crate::run_blocking::run_blocking;
 use crate::verbs::Call;
 use apimachinery::error::ApiError;
 use builtin::table::{IncludeObject, PartialObjectMetadata, PartialObjectMetadataList, Printer, Table};
@@ -38,7 +38,7 @@ impl Engine {
                 "items": objects,
             })),
             Shape::Metadata => encode(&PartialObjectMetadataList::of(objects, metadata)),
-            Shape::Table => aside(|| Ok(encode(&self.table(call, objects, metadata, true)?)))?,
+            Shape::Table => run_blocking(|| Ok(encode(&self.table(call, objects, metadata, true)?)))?,
         })
     }
 

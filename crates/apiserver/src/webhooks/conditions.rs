@@ -6,7 +6,7 @@ use cel::{Activation, Budget, Decision, Failure, Program, Question, Type, Value 
 use serde_json::Value;
 
 use crate::engine::text;
-use crate::expression_authorizer::Rights;
+use crate::expression_authorizer::ExpressionAuthorizer;
 use schema::expressions::{COST_OF_CONDITIONS_MAX, COST_OF_ONE_MAX, Scope, admission_environment};
 
 /// The conditions of a webhook or a policy.
@@ -65,7 +65,7 @@ pub(crate) struct Write<'a> {
     pub object: &'a Value,
     pub old: &'a Value,
     pub request: &'a Value,
-    pub rights: Rights<'a>,
+    pub rights: ExpressionAuthorizer<'a>,
 }
 
 static ANY: Type = Type::ANY;

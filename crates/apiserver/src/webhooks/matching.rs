@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Asking;
+use super::WriteAttributes;
 use crate::admission::Operation;
 use crate::engine::{Engine, text};
 use crate::stored;
@@ -54,13 +54,13 @@ impl Matching {
     }
 
     /// Whether its rules are about a write.
-    fn has_rule_for(&self, asking: &Asking<'_>, object: &Value) -> bool {
+    fn has_rule_for(&self, asking: &WriteAttributes<'_>, object: &Value) -> bool {
         let any = |rules: &[Value]| rules.iter().any(|rule| self.is_about(rule, asking, object));
         let wanted = (self.rules.is_empty() && self.is_everything_without_rules) || any(&self.rules);
         wanted && !any(&self.excluded)
     }
 
-    fn is_about(&self, rule: &Value, asking: &Asking<'_>, object: &Value) -> bool {
+    fn is_about(&self, rule: &Value, asking: &WriteAttributes<'_>, object: &Value) -> bool {
         let resource = &asking.call.resource;
         let said = |key: &str| rule[key].as_array().map(Vec::as_slice).unwrap_or_default();
         let has = |key: &str, wanted: &str| said(key).iter().any(|one| one == "*" || one == wanted);
@@ -86,7 +86,12 @@ impl Matching {
 
 impl Engine {
     /// Whether a write is one of those.
-    pub(crate) fn is_matched(&self, matching: &Matching, asking: &Asking<'_>, object: &Value) -> bool {
+    pub(crate) fn is_matched(
+        &self,
+        matching: &Matching,
+        asking: &WriteAttributes<'_>,
+        object: &Value,
+    ) -> bool {
         if &*asking.call.resource.group == GROUP || !matching.has_rule_for(asking, object) {
             return false;
         }
@@ -98,7 +103,7 @@ impl Engine {
     }
 
     /// The namespace that a write is about; a namespace is in itself.
-    pub(crate) fn namespace_of(&self, asking: &Asking<'_>, object: &Value) -> Option<Value> {
+    pub(crate) fn namespace_of(&self, asking: &WriteAttributes<'_>, object: &Value) -> Option<Value> {
         match (&*asking.call.resource.table, &asking.call.namespace) {
             ("/namespaces", _) => Some(object.clone()),
             (_, None) => None,

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use super::Asking;
+use super::WriteAttributes;
 use super::matching::operation_name;
 use crate::admission::Operation;
 use crate::engine::text;
@@ -21,7 +21,7 @@ pub(super) struct Answer {
 const WARNINGS_MAX: usize = 50;
 
 /// The question about a write.
-pub(super) fn question(uid: &str, asking: &Asking<'_>, object: &Value) -> Value {
+pub(super) fn question(uid: &str, asking: &WriteAttributes<'_>, object: &Value) -> Value {
     let mut request = request(asking, object);
     let is_delete = asking.operation == Operation::Delete;
     request["uid"] = uid.into();
@@ -31,7 +31,7 @@ pub(super) fn question(uid: &str, asking: &Asking<'_>, object: &Value) -> Value 
 }
 
 /// Who wants to do what, without the objects themselves.
-pub(crate) fn request(asking: &Asking<'_>, object: &Value) -> Value {
+pub(crate) fn request(asking: &WriteAttributes<'_>, object: &Value) -> Value {
     let resource = &asking.call.resource;
     let kind = json!({ "group": resource.group, "version": resource.version, "kind": resource.kind });
     let plural = json!({ "group": resource.group, "version": resource.version, "resource": resource.plural });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use apiserver::Security;
 use apiserver::audit::{Audit, AuditFile, AuditPolicy, Rotation};
-use apiserver::auth::StaticTokens;
+use apiserver::authn::StaticTokens;
 use serde_json::{Value, json};
 use store::Store;
 

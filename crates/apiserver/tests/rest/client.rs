@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::auth::{Identity, StaticTokens, TokenKeys};
+use apiserver::authn::{Identity, StaticTokens, TokenKeys};
 use apiserver::body::Body;
 use apiserver::{ApiServer, Config, InProcess, Security};
 use bytes::Bytes;

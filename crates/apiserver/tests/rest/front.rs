@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use apiserver::auth::StaticTokens;
+use apiserver::authn::StaticTokens;
 use apiserver::{ConnectionLimits, Credentials, Frontend, Limits, Security};
 use bytes::Bytes;
 use http::Request;

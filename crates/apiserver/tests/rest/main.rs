@@ -1,8 +1,9 @@
 //! The REST surface from the outside: every request goes through the service that clients use.
 
-mod access;
+mod admission_policies;
 mod attacks;
 mod audit;
+mod authz;
 mod bodies;
 mod client;
 mod conformance;
@@ -23,7 +24,6 @@ mod owners;
 mod panics;
 mod patches;
 mod paths;
-mod policies;
 mod quotas;
 mod rules;
 mod storage;

@@ -1,7 +1,7 @@
 //! How much may be stored: a namespace that is full takes no more, a store that is full takes no more, and both can be
 //! emptied.
 
-use apiserver::auth::StaticTokens;
+use apiserver::authn::StaticTokens;
 use apiserver::{Security, StorageLimits};
 use serde_json::{Value, json};
 use store::Store;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use checks::bed::{Bed, Plane, Programs, play};
+use checks::kubernetes_clusters::{KubernetesClusters, Plane, Programs, play};
 use scenario::{Outcome, Scenario, Verdict};
 
 /// How many members a bed has on which nothing is played.
@@ -33,7 +33,7 @@ async fn run() -> Result<()> {
     let files: Vec<PathBuf> = words.collect();
     let programs = Programs::find().context("build Kubernetes with checks/kubernetes/build first")?;
     if files.is_empty() {
-        let bed = Bed::start(&programs, MEMBERS).await?;
+        let bed = KubernetesClusters::start(&programs, MEMBERS).await?;
         return stay(&Plane::start(bed, &binary, 1, &[]).await?).await;
     }
     let beds = options.iter().find_map(|option| option.strip_prefix("--beds="));

@@ -6,8 +6,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use checks::bed::{Bed, Plane, Programs};
 use checks::drive::Drive;
+use checks::kubernetes_clusters::{KubernetesClusters, Plane, Programs};
 use checks::process::processor_seconds;
 
 mod writes;
@@ -26,11 +26,11 @@ const KARMADA_CPU_SECONDS_PER_TEMPLATE: f64 = 0.3;
 async fn main() {
     let Some(programs) = Programs::find() else { return };
     let count = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(300);
-    let bed = Bed::start(&programs, ALL.len()).await.expect("the bed starts");
+    let bed = KubernetesClusters::start(&programs, ALL.len()).await.expect("the bed starts");
     let plane = Plane::start(bed, Path::new(BINARY), 1, &[]).await.expect("Longshore starts on it");
     let drive = Drive {
         control: plane.bed.control.door(),
-        members: plane.bed.members.iter().map(checks::bed::Cluster::door).collect(),
+        members: plane.bed.members.iter().map(checks::kubernetes_clusters::Cluster::door).collect(),
     };
     let mut stage = Stage { plane, drive };
     story(&mut stage, count).await;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use checks::client::{Connection, Door};
+use checks::client::{ApiClient, Connection};
 use checks::drive::Drive;
 use checks::process::Longshore;
 use http::Method;
@@ -58,7 +58,7 @@ impl Stage {
 
     async fn connect(&self) -> Vec<Connection> {
         let doors = std::iter::once(&self.drive.control).chain(&self.drive.members);
-        futures::future::try_join_all(doors.map(Door::connect)).await.expect("connections")
+        futures::future::try_join_all(doors.map(ApiClient::connect)).await.expect("connections")
     }
 }
 
@@ -66,8 +66,8 @@ fn run(directory: &Path) -> (Longshore, Drive) {
     let directory = directory.to_str().expect("a readable path");
     let server =
         Longshore::start(Path::new(BINARY), &["--data-dir", directory, "--port=0"]).expect("it starts");
-    let control = Door::open(&server.kubeconfig);
-    let members = ALL.map(|name| Door::of_context(&server.kubeconfig, name)).to_vec();
+    let control = ApiClient::open(&server.kubeconfig);
+    let members = ALL.map(|name| ApiClient::of_context(&server.kubeconfig, name)).to_vec();
     (server, Drive { control, members })
 }
 

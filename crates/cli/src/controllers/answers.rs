@@ -57,7 +57,7 @@ impl Health {
     /// Why nobody should be sent here.
     fn unready(&self) -> Option<String> {
         let ended = self.ctx.supervisor.failure();
-        ended.or_else(|| match (self.ending.is_cancelled(), self.ctx.view.is_complete()) {
+        ended.or_else(|| match (self.ending.is_cancelled(), self.ctx.cache.is_complete()) {
             (true, _) => Some("this replica is about to end".to_owned()),
             (false, false) => Some("not everything has been listed yet".to_owned()),
             (false, true) => None,

@@ -154,8 +154,8 @@ impl Reviews {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use controllers::gates::Switches;
-    use plane::outlook::Outlook;
+    use controllers::gates::FeatureGates;
+    use plane::policy_impact::PolicyImpact;
 
     use super::*;
 
@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn reviews(wait: impl Fn() + Send + Sync + 'static) -> Reviews {
-        let mut reviewer = super::super::reviewer(Switches::default(), Outlook::default());
+        let mut reviewer = super::super::reviewer(FeatureGates::default(), PolicyImpact::default());
         let rules = reviewer.rules.clone();
         reviewer.rules = Arc::new(move |attributes, object| {
             wait();

@@ -152,7 +152,7 @@ async fn connection(
 #[cfg(test)]
 mod tests {
     use controllers::ctx::{Ctx, Members};
-    use controllers::gates::Switches;
+    use controllers::gates::FeatureGates;
     use controllers::rest::Rest;
     use kube::client::Body;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -168,8 +168,8 @@ mod tests {
         });
         let control = Rest::new(kube::Client::new(nobody, "default"));
         let now = Arc::new(jiff::Timestamp::now);
-        let ctx = Ctx::new(control, Members::default(), Switches::default(), now);
-        ctx.view.note_complete();
+        let ctx = Ctx::new(control, Members::default(), FeatureGates::default(), now);
+        ctx.cache.note_complete();
         Answers::Health(Box::new(Health { ctx, ending }))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use decide::activation::{Activation, Follows, HoldWhy};
 use decide::claim::ClaimReason;
-use scenario::{Found, Hero};
+use scenario::{Found, Subject};
 use serde_json::Value;
 
 use crate::text::Paint;
@@ -67,7 +67,7 @@ pub struct Change {
 }
 
 /// Everything about a template, each with how it compares with before.
-pub fn changes(hero: &Hero<'_>) -> Vec<Change> {
+pub fn changes(hero: &Subject<'_>) -> Vec<Change> {
     let before = hero.before.as_ref().map(facts).unwrap_or_default();
     let now = hero.now.as_ref().map(facts).unwrap_or_default();
     let labels: BTreeSet<&(u8, String)> = before.iter().chain(&now).map(|(label, _)| label).collect();

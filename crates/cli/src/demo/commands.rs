@@ -1,6 +1,6 @@
 //! What somebody with kubectl would type for a step, as it really was done.
 
-use scenario::{Deed, Reference, Scene};
+use scenario::{NarratedAction, Reference, Scene};
 use serde_json::{Value, json};
 
 /// The columns that a command may take before it goes on in the next line.
@@ -13,13 +13,13 @@ pub fn shown(scene: &Scene<'_>) -> Vec<String> {
         Some(member) => format!("kubectl --context {member}"),
     };
     match &scene.deed {
-        Deed::Apply(manifests, text) => applied(&kubectl, manifests, text),
-        Deed::Edit(reference, patch, text) => vec![edited(&kubectl, reference, patch, text)],
-        Deed::Delete(references) => {
+        NarratedAction::Apply(manifests, text) => applied(&kubectl, manifests, text),
+        NarratedAction::Edit(reference, patch, text) => vec![edited(&kubectl, reference, patch, text)],
+        NarratedAction::Delete(references) => {
             let delete = |reference: &Reference| format!("$ {kubectl} delete {}", object(reference));
             references.iter().map(delete).collect()
         }
-        Deed::Look(_) | Deed::Other => Vec::new(),
+        NarratedAction::Look(_) | NarratedAction::Other => Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use controllers::leadership::LEASE;
+use controllers::leader_election::LEASE;
 use controllers::rest::{Collection, Path, Rest};
 use serde_json::Value;
 

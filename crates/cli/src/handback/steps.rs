@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use controllers::rest::{Collection, Error, Path, Rest};
-use decide::World;
+use decide::Snapshot;
 use decide::handback::{Leftover, of_binding, of_template};
 use plane::webhooks::CONFIGURATIONS;
 use serde_json::{Value, json};
@@ -36,14 +36,14 @@ impl Step {
 }
 
 /// Everything that is to be done on this control plane, in order.
-pub async fn steps(control: &Rest, world: &World, namespace: &str) -> Result<Vec<Step>> {
+pub async fn steps(control: &Rest, snapshot: &Snapshot, namespace: &str) -> Result<Vec<Step>> {
     let kinds = Kinds::of(control).await?;
     let mut steps = Vec::new();
     for (plural, name) in CONFIGURATIONS {
         let path = Collection::new("admissionregistration.k8s.io/v1", plural, "").object(name);
         there(control, &mut steps, format!("delete {plural}/{name}"), path).await?;
     }
-    for (key, binding) in world.bindings.iter() {
+    for (key, binding) in snapshot.bindings.iter() {
         let Some(leftover) = of_binding(binding) else { continue };
         let path = controllers::ctx::bindings(key).object(&key.name);
         steps.push(Step {
@@ -52,7 +52,7 @@ pub async fn steps(control: &Rest, world: &World, namespace: &str) -> Result<Vec
             patch: Some(patch(&leftover)),
         });
     }
-    for template in world.templates.iter() {
+    for template in snapshot.templates.iter() {
         let annotations = of_template(template);
         let Some(target) = kinds.target(&template.key).filter(|_| !annotations.is_empty()) else { continue };
         let says = format!("{}: remove {}", template.key, annotations.join(", "));

@@ -21,12 +21,14 @@ async fn left() -> Rest {
     };
     let server = apiserver::ApiServer::new(config).await.expect("an empty store opens");
     server.start_housekeeping();
-    let control =
-        Rest::new(kube::Client::new(server.trusting(apiserver::auth::Identity::internal("test")), "default"));
+    let control = Rest::new(kube::Client::new(
+        server.trusting(apiserver::authn::Identity::internal("test")),
+        "default",
+    ));
     plane::install_kinds(&control).await.expect("the server answers");
     plane::publish_gates(
         &control,
-        &controllers::gates::Switches::default(),
+        &controllers::gates::FeatureGates::default(),
         decide::budget::Budget::default(),
     )
     .await
@@ -70,8 +72,8 @@ async fn left() -> Rest {
 
 async fn found(control: &Rest) -> Vec<Step> {
     let gates = decide::Gates::default();
-    let read = controllers::snapshot::snapshot(control, gates, jiff::Timestamp::now()).await;
-    steps(control, &read.expect("the server answers").world, "karmada-system")
+    let read = controllers::snapshot::list_snapshot(control, gates, jiff::Timestamp::now()).await;
+    steps(control, &read.expect("the server answers").snapshot, "karmada-system")
         .await
         .expect("the server answers")
 }

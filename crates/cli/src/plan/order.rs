@@ -3,10 +3,10 @@
 
 use anyhow::Result;
 use api::kinds::POLICY_GROUP;
-use decide::World;
+use decide::Snapshot;
 use decide::claim::claim_on;
 use decide::plan::{ClaimChange, Plan};
-use decide::world::{Answers, Change};
+use decide::snapshot::{Change, Interpreters};
 use serde_json::Value;
 
 use super::request::{Request, Verb};
@@ -41,7 +41,7 @@ pub fn request_rank(request: &Request) -> u8 {
 
 /// One sentence for each template that another policy claims if the changes are made one after the other, as kubectl
 /// makes them, because its own policy comes later in the files.
-pub fn late_policies(world: &World, changes: &[Change], planned: &Plan) -> Result<Vec<String>> {
+pub fn late_policies(snapshot: &Snapshot, changes: &[Change], planned: &Plan) -> Result<Vec<String>> {
     let rank_of = |change: &Change| match change {
         Change::Put(object) => rank(object),
         Change::Delete { .. } => 3,
@@ -49,10 +49,10 @@ pub fn late_policies(world: &World, changes: &[Change], planned: &Plan) -> Resul
     if changes.is_sorted_by_key(rank_of) {
         return Ok(Vec::new());
     }
-    let mut then = world.clone();
+    let mut then = snapshot.clone();
     for change in changes {
         let touched = then.apply(change)?;
-        then.settle(&touched, Answers::BRAIN);
+        then.settle(&touched, Interpreters::BUILT_IN);
     }
     let late = planned.templates.values().filter_map(|one| {
         let own = match &one.claim {
@@ -115,8 +115,8 @@ mod tests {
         });
         let put = |object: &Value| Change::Put(Arc::new(object.clone()));
         let said = |changes: &[Change]| {
-            let planned = plan(&stage.world, changes, Answers::BRAIN).expect("a plan");
-            late_policies(&stage.world, changes, &planned).expect("a plan")
+            let planned = plan(&stage.snapshot, changes, Interpreters::BUILT_IN).expect("a plan");
+            late_policies(&stage.snapshot, changes, &planned).expect("a plan")
         };
         assert_eq!(said(&[put(&own), put(&template)]), Vec::<String>::new());
         assert_eq!(

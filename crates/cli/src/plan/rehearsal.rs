@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use api::records::APPROVED_PLAN;
 use controllers::rest::{Error, Rest};
 use decide::admission::{Operation, defaults};
-use decide::world::Change;
+use decide::snapshot::Change;
 use serde_json::Value;
 
 use super::request::{Request, Verb, merged};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use api::records::RECONCILE;
 use apimachinery::selector::LabelSelector;
-use decide::world::Change;
+use decide::snapshot::Change;
 use plane::reports::{Standing, TemplateReport};
 use serde_json::Value;
 

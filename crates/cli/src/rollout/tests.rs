@@ -13,8 +13,8 @@ const PRINTED: &str = "propagationpolicy.policy.karmada.io/pp";
 #[track_caller]
 fn check(stage: &Stage, show_all: bool, expected: &Expect) {
     let key = decide::PolicyKey { namespace: "default".to_owned(), name: "pp".to_owned() };
-    let policy = stage.world.policies.get(&key).expect("it was written");
-    let text = shown::followers(PRINTED, policy.generation, &followers(&stage.world, policy), show_all);
+    let policy = stage.snapshot.policies.get(&key).expect("it was written");
+    let text = shown::followers(PRINTED, policy.generation, &followers(&stage.snapshot, policy), show_all);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "too wide:\n{text}");
     expected.assert_eq(&text);
 }

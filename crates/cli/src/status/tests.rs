@@ -12,7 +12,7 @@ use crate::text::Paint;
 
 #[track_caller]
 fn check(stage: &Stage, all: bool, expected: &Expect) {
-    let report = report(&stage.world, "longshore".to_owned(), vec!["StaticPolicy=true".to_owned()]);
+    let report = report(&stage.snapshot, "longshore".to_owned(), vec!["StaticPolicy=true".to_owned()]);
     let text = shown(&report, all, Paint::NONE);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "too wide:\n{text}");
     expected.assert_eq(&text);
@@ -84,7 +84,7 @@ fn crowded() -> Stage {
         "clusterName": "member000", "applied": false,
         "appliedMessage": "the object was there before, and the policy says conflictResolution: Abort",
     });
-    for binding in Arc::make_mut(&mut stage.world.bindings).values_mut() {
+    for binding in Arc::make_mut(&mut stage.snapshot.bindings).values_mut() {
         let item = serde_json::from_value(failed.clone()).expect("a member's answer");
         Arc::make_mut(binding).status.aggregated_status.push(item);
     }
@@ -127,7 +127,7 @@ fn of_a_large_system_the_numbers_are_shown_and_what_is_striking() {
 
 #[test]
 fn all_of_it_is_shown_to_who_wants_it() {
-    let report = report(&crowded().world, "longshore".to_owned(), Vec::new());
+    let report = report(&crowded().snapshot, "longshore".to_owned(), Vec::new());
     let text = shown(&report, true, Paint::NONE);
     assert_eq!(text.lines().filter(|line| line.starts_with("member")).count(), 200);
     assert_eq!(text.lines().filter(|line| line.starts_with("pp ")).count(), 100);
@@ -142,7 +142,7 @@ fn what_is_not_known_is_called_unknown() {
     stage.nginx(2);
     stage.crowd(1);
     stage.cluster_that_is("False", "member1", json!([]));
-    for binding in Arc::make_mut(&mut stage.world.bindings).values_mut() {
+    for binding in Arc::make_mut(&mut stage.snapshot.bindings).values_mut() {
         let item = json!({ "clusterName": "member1", "applied": true, "health": "Unhealthy" });
         let item = serde_json::from_value(item).expect("a member's answer");
         Arc::make_mut(binding).status.aggregated_status.push(item);
@@ -170,7 +170,7 @@ fn what_is_not_known_is_called_unknown() {
     "#]],
     );
     let document =
-        serde_json::to_value(report(&stage.world, "longshore".to_owned(), Vec::new())).expect("JSON");
+        serde_json::to_value(report(&stage.snapshot, "longshore".to_owned(), Vec::new())).expect("JSON");
     let expected = json!([{
         "cluster": "member1", "since": "2026-01-01T07:30:00Z", "because": "cluster is not reachable",
         "templates": ["Deployment default/nginx", "Deployment default/web-0000"],
@@ -182,7 +182,7 @@ fn what_is_not_known_is_called_unknown() {
 #[test]
 fn s4_what_runs_without_a_policy_is_shown() {
     let mut stage = Stage::new();
-    stage.world.gates = decide::Gates { static_policy: true, ..decide::Gates::default() };
+    stage.snapshot.gates = decide::Gates { static_policy: true, ..decide::Gates::default() };
     stage.policy("web", json!({ "resourceSelectors": all() }));
     stage.nginx(2);
     stage.crowd(1);
@@ -213,7 +213,7 @@ fn s4_what_runs_without_a_policy_is_shown() {
     "#]],
     );
     let document =
-        serde_json::to_value(report(&stage.world, "longshore".to_owned(), Vec::new())).expect("JSON");
+        serde_json::to_value(report(&stage.snapshot, "longshore".to_owned(), Vec::new())).expect("JSON");
     assert_eq!(document["orphaned"][0]["template"]["name"], "nginx");
     assert_eq!(document["orphaned"][0]["wouldFollow"], json!({ "namespace": "default", "name": "other" }));
     assert_eq!(document["orphaned"][1]["clusters"], json!(["member1"]));
@@ -224,11 +224,11 @@ fn m5_a_binding_that_admission_refuses_to_change_is_stuck() {
     let mut stage = Stage::new();
     stage.policy("web", json!({}));
     stage.nginx(2);
-    for binding in Arc::make_mut(&mut stage.world.bindings).values_mut() {
+    for binding in Arc::make_mut(&mut stage.snapshot.bindings).values_mut() {
         let (key, list) = (api::annotations::DEPENDENCIES.to_owned(), "{".to_owned());
         Arc::make_mut(binding).metadata.annotations.insert(key, list);
     }
-    let report = report(&stage.world, "longshore".to_owned(), Vec::new());
+    let report = report(&stage.snapshot, "longshore".to_owned(), Vec::new());
     let [stuck] = report.stuck.as_slice() else { panic!("{:?}", report.stuck) };
     assert_eq!(stuck.what, "Deployment default/nginx");
     assert!(stuck.why.starts_with("its binding cannot be changed: metadata.annotations["), "{}", stuck.why);

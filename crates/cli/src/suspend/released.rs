@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use decide::binding::is_held;
+use decide::snapshot::{Change, Interpreters};
 use decide::works::targets;
-use decide::world::{Answers, Change};
-use decide::{TemplateKey, World};
+use decide::{Snapshot, TemplateKey};
 
 use crate::text::{some_of, wrapped};
 
@@ -24,13 +24,16 @@ pub struct Released {
 }
 
 /// What changes would let go.
-pub fn released(world: &World, change: &Change) -> Result<Vec<Released>, decide::world::ChangeError> {
-    let mut then = world.clone();
+pub fn released(
+    snapshot: &Snapshot,
+    change: &Change,
+) -> Result<Vec<Released>, decide::snapshot::ChangeError> {
+    let mut then = snapshot.clone();
     let touched = then.apply(change)?;
-    then.settle(&touched, Answers::BRAIN);
+    then.settle(&touched, Interpreters::BUILT_IN);
     let mut all = Vec::new();
     for (key, after) in then.bindings.iter() {
-        let Some(before) = world.bindings.get(key) else { continue };
+        let Some(before) = snapshot.bindings.get(key) else { continue };
         let let_go = |name: &String| is_held(before, name) && !is_held(after, name);
         let clusters: Vec<String> =
             targets(&after.spec).into_iter().map(|target| target.name).filter(let_go).collect();
@@ -82,7 +85,7 @@ mod tests {
     #[track_caller]
     fn check(stage: &Stage, expected: &Expect) {
         let key = decide::PolicyKey { namespace: "default".to_owned(), name: "pp".to_owned() };
-        let policy = stage.world.policies.get(&key).expect("it was written");
+        let policy = stage.snapshot.policies.get(&key).expect("it was written");
         let mut spec = json!(policy.spec);
         spec["suspension"] = json!(null);
         let resumed = json!({
@@ -90,7 +93,7 @@ mod tests {
             "metadata": { "name": "pp", "namespace": "default", "uid": policy.uid, "generation": 2 },
             "spec": spec,
         });
-        let released = released(&stage.world, &Change::Put(resumed.into())).expect("it makes sense");
+        let released = released(&stage.snapshot, &Change::Put(resumed.into())).expect("it makes sense");
         let text = format!("This dispatches\n{}", shown(&released));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "too wide:\n{text}");
         expected.assert_eq(&text);

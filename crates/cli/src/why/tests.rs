@@ -20,7 +20,7 @@ impl Stage {
 
     #[track_caller]
     fn check_onto(&self, cluster: Option<&str>, works: &[Work], expected: &Expect) {
-        let story = story(&self.world, &nginx(), cluster, works).expect("the template is there");
+        let story = story(&self.snapshot, &nginx(), cluster, works).expect("the template is there");
         let read: decide::why::Why =
             serde_json::from_value(json!(story.why)).expect("what was written can be read");
         assert_eq!(read, story.why, "the control plane's answer says the same as one that is computed here");
@@ -207,7 +207,7 @@ fn lazy_pending_from_the_beginning() {
 #[test]
 fn static_pending() {
     let mut stage = Stage::new();
-    stage.world.gates = Gates { static_policy: true, ..Gates::default() };
+    stage.snapshot.gates = Gates { static_policy: true, ..Gates::default() };
     stage.policy("static", json!({}));
     stage.nginx(2);
     stage.policy("better", json!({ "priority": 5, "placement": on(&["member2"]) }));
@@ -234,7 +234,7 @@ fn static_pending() {
 #[test]
 fn static_waiting_for_a_policy() {
     let mut stage = Stage::new();
-    stage.world.gates = Gates { static_policy: true, ..Gates::default() };
+    stage.snapshot.gates = Gates { static_policy: true, ..Gates::default() };
     stage.policy("static", json!({}));
     stage.nginx(2);
     stage.delete("PropagationPolicy", "static");

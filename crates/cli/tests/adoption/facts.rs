@@ -2,7 +2,7 @@
 //! `spec.selector`, a dependency whose binding says `preserveResourcesOnDeletion: false`, and a Service whose annotations
 //! an override policy replaced.
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ const POLICY_ID: &str = "77777777-2a91-43e7-9d3a-0a4a35e3a4f1";
 const WEB_ID: &str = "88888888-8f4e-4c39-bb7b-5cbe6d9dbe02";
 
 /// Writes all of it.
-pub async fn write(control: &Door, member: &Door) {
+pub async fn write(control: &ApiClient, member: &ApiClient) {
     policies(control).await;
     namespace(control, member).await;
     job(control, member).await;
@@ -51,7 +51,7 @@ pub async fn write(control: &Door, member: &Door) {
     service(control, member).await;
 }
 
-async fn policies(control: &Door) {
+async fn policies(control: &ApiClient) {
     let select = |api_version: &str, kind: &str, name: &str| json!({ "apiVersion": api_version, "kind": kind, "name": name, "namespace": NAMESPACE });
     let policy = json!({
         "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
@@ -101,7 +101,13 @@ struct Propagated<'p> {
 
 impl Propagated<'_> {
     /// Template, binding, Work and the object in the member; `change` makes of the manifest what Karmada makes of it.
-    async fn write(&self, control: &Door, member: &Door, template: Value, change: impl FnOnce(&mut Value)) {
+    async fn write(
+        &self,
+        control: &ApiClient,
+        member: &ApiClient,
+        template: Value,
+        change: impl FnOnce(&mut Value),
+    ) {
         let (labels, claim) = match self.claimed {
             true => (
                 json!({ "propagationpolicy.karmada.io/permanent-id": POLICY_ID }),
@@ -169,7 +175,7 @@ impl Propagated<'_> {
     }
 }
 
-async fn namespace(control: &Door, member: &Door) {
+async fn namespace(control: &ApiClient, member: &ApiClient) {
     let template = json!({ "metadata": { "name": "team", "labels": { "owner": "me" } } });
     let template = must(control, Method::POST, "/api/v1/namespaces", &template).await;
     let work = api::names::work_name("Namespace", "team", "");
@@ -198,7 +204,7 @@ async fn namespace(control: &Door, member: &Door) {
     applied(control, &work).await;
 }
 
-async fn job(control: &Door, member: &Door) {
+async fn job(control: &ApiClient, member: &ApiClient) {
     let template = json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "once", "namespace": NAMESPACE },
         "spec": { "template": { "spec": {
@@ -239,7 +245,7 @@ fn deployment() -> Value {
     })
 }
 
-async fn dependency(control: &Door, member: &Door) {
+async fn dependency(control: &ApiClient, member: &ApiClient) {
     let template = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "conf", "namespace": NAMESPACE },
         "data": { "key": "one" },
@@ -261,7 +267,7 @@ async fn dependency(control: &Door, member: &Door) {
     conf.write(control, member, template, |_| {}).await;
 }
 
-async fn service(control: &Door, member: &Door) {
+async fn service(control: &ApiClient, member: &ApiClient) {
     let template = json!({
         "apiVersion": "v1", "kind": "Service",
         "metadata": { "name": "web", "namespace": NAMESPACE, "annotations": { "note": "of the template" } },

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use checks::bed::Bed;
-use checks::client::Door;
+use checks::client::ApiClient;
+use checks::kubernetes_clusters::KubernetesClusters;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ const CLUSTER_WORK_ID: &str = "9a4c7e12-5d3f-4b8a-a6c1-8b2e0f7d3a06";
 /// What was left behind.
 pub struct Left;
 
-pub(crate) async fn must(door: &Door, method: Method, path: &str, body: &Value) -> Value {
+pub(crate) async fn must(door: &ApiClient, method: Method, path: &str, body: &Value) -> Value {
     let (status, answer) = door.request(method, path, body.to_string()).await;
     assert!(status.is_success(), "{path}: {answer}");
     answer
@@ -43,7 +43,7 @@ pub(crate) fn collection(path: &str) -> &str {
 
 impl Left {
     /// Writes all of it, from the policies to the objects in the member.
-    pub async fn write(bed: &Bed) -> Self {
+    pub async fn write(bed: &KubernetesClusters) -> Self {
         let (control, member) = (bed.control.door(), bed.members[0].door());
         execution_namespace(&control).await;
         policies(&control).await;
@@ -55,7 +55,7 @@ impl Left {
     }
 
     /// What must not change: where things are, what Works say, and the objects in the member.
-    pub async fn state(&self, bed: &Bed) -> Vec<Value> {
+    pub async fn state(&self, bed: &KubernetesClusters) -> Vec<Value> {
         let (control, member) = (bed.control.door(), bed.members[0].door());
         let mut state = Vec::new();
         for path in [BINDING, CLUSTER_BINDING].into_iter().chain(facts::BINDINGS) {
@@ -84,7 +84,7 @@ impl Left {
     }
 
     /// Every label, annotation and finalizer of everything that Karmada wrote.
-    pub async fn found(&self, bed: &Bed) -> Vec<Found> {
+    pub async fn found(&self, bed: &KubernetesClusters) -> Vec<Found> {
         let (control, member) = (bed.control.door(), bed.members[0].door());
         let mut found = Vec::new();
         let ours = [TEMPLATE, ROLE, BINDING, CLUSTER_BINDING, POLICY];
@@ -100,14 +100,14 @@ impl Left {
     }
 
     /// Whether a policy can be written.
-    pub async fn edit_policy(&self, bed: &Bed) -> bool {
+    pub async fn edit_policy(&self, bed: &KubernetesClusters) -> bool {
         let patch = json!({ "metadata": { "annotations": { "edited": "after" } } }).to_string();
         bed.control.door().request(Method::PATCH, POLICY, patch).await.0.is_success()
     }
 }
 
 /// One that Karmada was told to send nowhere.
-async fn namespace_left_out(control: &Door) {
+async fn namespace_left_out(control: &ApiClient) {
     let namespace = json!({ "metadata": { "name": "lab-1" } });
     must(control, Method::POST, "/api/v1/namespaces", &namespace).await;
 }
@@ -130,7 +130,7 @@ fn marks_of(object: &Value) -> Found {
     pairs.chain(finalizers).collect()
 }
 
-async fn execution_namespace(control: &Door) {
+async fn execution_namespace(control: &ApiClient) {
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace",
         "metadata": { "name": "karmada-es-member1", "labels": { "karmada.io/system": "true" } },
@@ -138,7 +138,7 @@ async fn execution_namespace(control: &Door) {
     must(control, Method::POST, "/api/v1/namespaces", &namespace).await;
 }
 
-async fn policies(control: &Door) {
+async fn policies(control: &ApiClient) {
     let placement = json!({ "clusterAffinity": { "clusterNames": ["member1"] } });
     let spec = |api_version: &str, kind: &str, name: &str, namespace: Option<&str>| {
         let mut selector = json!({ "apiVersion": api_version, "kind": kind, "name": name });
@@ -174,7 +174,7 @@ async fn policies(control: &Door) {
     must(control, Method::POST, "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies", &policy).await;
 }
 
-async fn deployment(control: &Door, member: &Door) {
+async fn deployment(control: &ApiClient, member: &ApiClient) {
     let claim_labels = json!({ "propagationpolicy.karmada.io/permanent-id": POLICY_ID });
     let claim = json!({
         "propagationpolicy.karmada.io/name": "nginx", "propagationpolicy.karmada.io/namespace": NAMESPACE,
@@ -232,7 +232,7 @@ async fn deployment(control: &Door, member: &Door) {
     write_work(control, member, &template, &marks, &place, TEMPLATE).await;
 }
 
-async fn cluster_role(control: &Door, member: &Door) {
+async fn cluster_role(control: &ApiClient, member: &ApiClient) {
     let claim_labels = json!({ "clusterpropagationpolicy.karmada.io/permanent-id": CLUSTER_POLICY_ID });
     let claim = json!({ "clusterpropagationpolicy.karmada.io/name": "reader" });
     let template = json!({
@@ -304,7 +304,7 @@ pub(crate) fn binding_spec(template: &Value, replicas: u32) -> Value {
     spec
 }
 
-pub(crate) async fn write_binding(control: &Door, path: &str, binding: &Value, status: &Value) {
+pub(crate) async fn write_binding(control: &ApiClient, path: &str, binding: &Value, status: &Value) {
     let written = must(control, Method::POST, collection(path), binding).await;
     let condition = |kind: &str, reason: &str, message: &str| {
         json!({
@@ -344,8 +344,8 @@ pub(crate) struct Place<'p> {
 
 /// The Work, and the object that came of it in the member.
 async fn write_work(
-    control: &Door,
-    member: &Door,
+    control: &ApiClient,
+    member: &ApiClient,
     template: &Value,
     marks: &Marks,
     place: &Place<'_>,
@@ -356,8 +356,8 @@ async fn write_work(
 
 /// The Work that has this manifest, and the object that came of it in the member.
 pub(crate) async fn deliver(
-    control: &Door,
-    member: &Door,
+    control: &ApiClient,
+    member: &ApiClient,
     manifest: &Value,
     marks: &Marks,
     place: &Place<'_>,
@@ -388,7 +388,7 @@ pub(crate) async fn deliver(
 }
 
 /// What Karmada says of a Work that it has applied.
-pub(crate) async fn applied(control: &Door, work: &str) {
+pub(crate) async fn applied(control: &ApiClient, work: &str) {
     let condition = |kind: &str, reason: &str, message: &str| {
         json!({
             "type": kind, "status": "True", "reason": reason, "message": message,

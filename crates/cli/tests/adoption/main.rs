@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use checks::bed::{Bed, Plane, Programs, until};
-use checks::client::Door;
+use checks::client::ApiClient;
+use checks::kubernetes_clusters::{KubernetesClusters, Plane, Programs, until};
 use http::Method;
 use left::{Found, Left, NAMESPACE, TEMPLATE};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ const ACCOUNT: &str = "system:serviceaccount:karmada-cluster:karmada-member1";
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_written_to_members_when_controllers_take_over() {
     let Some(programs) = Programs::find() else { return };
-    let bed = Bed::start(&programs, 1).await.expect("the bed starts");
+    let bed = KubernetesClusters::start(&programs, 1).await.expect("the bed starts");
     define(&bed.control.door()).await;
     let mut plane = Plane::without_controllers(bed, Path::new(BINARY));
     plane.join_without_waiting().await.expect("it joins");
@@ -48,7 +48,7 @@ async fn nothing_is_written_to_members_when_controllers_take_over() {
 }
 
 /// Makes our kinds known, from what `longshore crds` prints.
-async fn define(control: &Door) {
+async fn define(control: &ApiClient) {
     let printed = Command::new(BINARY).arg("crds").output().expect("it starts");
     assert!(printed.status.success());
     let text = String::from_utf8(printed.stdout).expect("it is text");
@@ -120,7 +120,7 @@ async fn it_can_be_taken_back(plane: &mut Plane, left: &Left, before: &[Found]) 
     assert_eq!(code, 2, "something of ours is there: {text}");
     let (code, text) = longshore(plane, &["handback", "--yes"]);
     assert!(code == 1 && text.contains("controllers still run"), "{code}: {text}");
-    plane.replicas.iter_mut().for_each(checks::bed::Process::end);
+    plane.replicas.iter_mut().for_each(checks::kubernetes_clusters::Process::end);
     let (code, text) = longshore(plane, &["handback", "--yes"]);
     assert_eq!(code, 0, "{text}");
     until("that nothing is left", PATIENCE, async || longshore(plane, &["handback", "--check"]).0 == 0)

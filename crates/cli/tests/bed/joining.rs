@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use checks::bed::{Bed, Cluster, Plane, Programs, until};
+use checks::kubernetes_clusters::{Cluster, KubernetesClusters, Plane, Programs, until};
 use checks::process::Longshore;
 use http::Method;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn clusters_join_and_leave() {
     let Some(programs) = Programs::find() else { return };
     let _turn = TURN.lock().await;
-    let bed = Bed::start(&programs, 3).await.expect("the bed starts");
+    let bed = KubernetesClusters::start(&programs, 3).await.expect("the bed starts");
     let plane = Plane::start(bed, Path::new(BINARY), 1, &[]).await.expect("Longshore starts on it");
     a_name_cannot_be_taken_over(&plane);
     credentials_are_replaced(&plane).await;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use checks::bed::{Bed, Plane, Programs};
+use checks::kubernetes_clusters::{KubernetesClusters, Plane, Programs};
 use http::Method;
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -42,7 +42,7 @@ fn file(name: &str) -> PathBuf {
 async fn the_same_on_real_kubernetes() {
     let Some(programs) = Programs::find() else { return };
     let _turn = TURN.lock().await;
-    let bed = Bed::start(&programs, 3).await.expect("the bed starts");
+    let bed = KubernetesClusters::start(&programs, 3).await.expect("the bed starts");
     let plane = Plane::start(bed, Path::new(BINARY), 2, &[]).await.expect("Longshore starts on it");
     let files: Vec<PathBuf> = SCENARIOS.into_iter().map(file).collect();
     let played = plane.play(&files).expect("it starts");
@@ -62,7 +62,7 @@ async fn manifests_are_taken(plane: &Plane) {
             // Some are there already: the controllers run with them.
             let name = format!("{}-tried", object["metadata"]["name"].as_str().expect("a name"));
             object["metadata"]["name"] = name.into();
-            let path = checks::bed::collection(&object).expect("a kind that is installed");
+            let path = checks::kubernetes_clusters::collection(&object).expect("a kind that is installed");
             let path = format!("{path}?dryRun=All&fieldValidation=Strict");
             let (status, answer) = control.request(Method::POST, &path, object.to_string()).await;
             assert_eq!(status.as_u16(), 201, "{answer}");

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::process::Longshore;
 use http::{Method, Request};
 use serde_json::{Value, json};
@@ -46,25 +46,25 @@ impl Pair {
         said.stdout + &said.stderr
     }
 
-    fn here(&self) -> Door {
-        Door::open(&self.control.kubeconfig)
+    fn here(&self) -> ApiClient {
+        ApiClient::open(&self.control.kubeconfig)
     }
 
-    fn there(&self) -> Door {
-        Door::open(&self.member.kubeconfig)
+    fn there(&self) -> ApiClient {
+        ApiClient::open(&self.member.kubeconfig)
     }
 }
 
-async fn get(door: &Door, path: &str) -> Value {
+async fn get(door: &ApiClient, path: &str) -> Value {
     door.request(Method::GET, path, "").await.1
 }
 
-async fn write(door: &Door, method: Method, path: &str, body: Value) {
+async fn write(door: &ApiClient, method: Method, path: &str, body: Value) {
     let (status, answer) = door.request(method, path, body.to_string()).await;
     assert!(status.is_success(), "{path}: {answer}");
 }
 
-async fn until(door: &Door, path: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+async fn until(door: &ApiClient, path: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     let begun = Instant::now();
     loop {
         let answer = get(door, path).await;
@@ -84,7 +84,7 @@ fn annotation<'a>(secret: &'a Value, name: &str) -> &'a str {
 async fn lets_in(member: &Longshore, token: &Value) -> bool {
     let bytes: k8s_openapi::ByteString = serde_json::from_value(token.clone()).expect("base64");
     let token = String::from_utf8(bytes.0).expect("a token");
-    let mut connection = Door::anonymous(&member.kubeconfig).connect().await.expect("it listens");
+    let mut connection = ApiClient::anonymous(&member.kubeconfig).connect().await.expect("it listens");
     let request =
         Request::get("/apis").header("host", "localhost").header("authorization", format!("Bearer {token}"));
     let request = request.body(http_body_util::Full::default()).expect("a request");
@@ -146,7 +146,7 @@ fn map(name: &str) -> Value {
     json!({ "metadata": { "name": name } })
 }
 
-async fn deliver(here: &Door, namespace: &str) {
+async fn deliver(here: &ApiClient, namespace: &str) {
     write(here, Method::POST, "/api/v1/namespaces", json!({ "metadata": { "name": namespace } })).await;
     let policy = json!({
         "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "metadata": { "name": "maps" },

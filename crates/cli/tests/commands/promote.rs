@@ -1,6 +1,6 @@
 //! `longshore promote` against a running control plane and a member that had something before.
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::terminal::{Terminal, deployment, policy};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
-fn request(door: &Door, method: Method, path: &str, body: &Value) -> Value {
+fn request(door: &ApiClient, method: Method, path: &str, body: &Value) -> Value {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let (status, answer) = runtime.block_on(door.request(method, path, body));
@@ -19,7 +19,7 @@ fn request(door: &Door, method: Method, path: &str, body: &Value) -> Value {
 #[test]
 fn what_runs_in_a_member_is_taken_over_as_it_is() {
     let terminal = Terminal::open(2, &[]);
-    let member = Door::of_context(&terminal.server.kubeconfig, "member1");
+    let member = ApiClient::of_context(&terminal.server.kubeconfig, "member1");
     let before = request(&member, Method::POST, DEPLOYMENTS, &deployment("legacy", 2));
     let dry = terminal.ok("promote deploy/legacy -C member1 --dry-run");
     assert!(dry.contains("conflictResolution: Overwrite") && !dry.contains("resourceVersion"), "{dry}");
@@ -56,7 +56,7 @@ fn what_would_go_elsewhere_is_not_taken_over() {
     let mut strong = policy("strong", &["member2"]);
     strong["spec"]["priority"] = json!(5);
     terminal.apply(&[strong]);
-    let member = Door::of_context(&terminal.server.kubeconfig, "member1");
+    let member = ApiClient::of_context(&terminal.server.kubeconfig, "member1");
     request(&member, Method::POST, DEPLOYMENTS, &deployment("legacy", 1));
     let refused = terminal.run("promote deploy/legacy -C member1");
     assert_eq!(

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use apiserver::{ApiServer, Config, Security};
 use http::Request;
 use http_body_util::{BodyExt as _, Full};

@@ -2,7 +2,7 @@
 //! however much is logged.
 
 use base64::Engine as _;
-use checks::client::Door;
+use checks::client::ApiClient;
 use http::{Method, Request};
 use http_body_util::Full;
 use serde_json::{Value, json};
@@ -151,8 +151,8 @@ fn values_are_in_nothing_that_is_printed_saved_or_logged() {
 
 /// Warnings, metrics, events, bindings, policies, the log, and what is taken over from a member.
 fn what_servers_tell(terminal: &Terminal) {
-    let member = Door::of_context(&terminal.server.kubeconfig, "member1");
-    let control = Door::open(&terminal.server.kubeconfig);
+    let member = ApiClient::of_context(&terminal.server.kubeconfig, "member1");
+    let control = ApiClient::open(&terminal.server.kubeconfig);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let own = secret("own", VALUES[0], VALUES[1]);
     let (status, _) =
@@ -177,7 +177,7 @@ fn what_servers_tell(terminal: &Terminal) {
 }
 
 /// What kubectl prints beside the answer when the policy of Secrets is changed, and what monitoring reads.
-async fn warnings_and_metrics(control: &Door) {
+async fn warnings_and_metrics(control: &ApiClient) {
     let policies = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies";
     // Another policy for the same Secrets, which the first one shadows.
     let mut rival = propagating(&["member1"]);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -20,7 +20,8 @@ fn review(file: &std::path::Path) -> Value {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" });
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
-    let (status, answer) = runtime.block_on(Door::open(file).request(Method::POST, path, review.to_string()));
+    let (status, answer) =
+        runtime.block_on(ApiClient::open(file).request(Method::POST, path, review.to_string()));
     assert_eq!(status, StatusCode::CREATED, "{answer}");
     answer["status"]["userInfo"].clone()
 }
@@ -269,7 +270,7 @@ fn the_answers_of_the_control_plane_keep_to_the_rights_of_the_caller() {
     let ask = |method: Method, path: &str, body: &Value| {
         let path = format!("/apis/longshore.io/v1alpha1{path}");
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        runtime.block_on(Door::open(&tenants.alice).request(method, &path, body))
+        runtime.block_on(ApiClient::open(&tenants.alice).request(method, &path, body))
     };
     let plan = |objects: &[&Value]| {
         let changes: Vec<Value> = objects.iter().map(|object| json!({ "put": object })).collect();
@@ -316,7 +317,7 @@ fn kubectl_is_told_where_the_pods_are() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let list = |command: &str, query: &str| {
         runtime.block_on(async {
-            let mut connection = Door::open(&tenants.alice).connect().await.expect("it answers");
+            let mut connection = ApiClient::open(&tenants.alice).connect().await.expect("it answers");
             let request = http::Request::get(format!("/api/v1/namespaces/team-a/pods?{query}"))
                 .header("host", "longshore")
                 .header("kubectl-command", command)

@@ -84,7 +84,7 @@ impl Terminal {
     /// Writes objects, as `kubectl apply --server-side` does.
     pub fn apply(&self, manifests: &[serde_json::Value]) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let door = checks::client::Door::open(&self.server.kubeconfig);
+        let door = checks::client::ApiClient::open(&self.server.kubeconfig);
         for manifest in manifests {
             let path = path(manifest);
             let (status, answer) =
@@ -96,7 +96,7 @@ impl Terminal {
     /// Merges a patch into an object.
     pub fn patch(&self, path: &str, patch: &serde_json::Value) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let door = checks::client::Door::open(&self.server.kubeconfig);
+        let door = checks::client::ApiClient::open(&self.server.kubeconfig);
         let (status, answer) = runtime.block_on(door.request(http::Method::PATCH, path, patch.to_string()));
         assert!(status.is_success(), "{path}: {answer}");
     }

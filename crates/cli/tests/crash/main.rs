@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::dice::Dice;
 use checks::process::Longshore;
 use http::Method;
@@ -27,11 +27,11 @@ fn kills() -> usize {
     std::env::var("LONGSHORE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
 }
 
-fn start(directory: &Path) -> (Longshore, Door) {
+fn start(directory: &Path) -> (Longshore, ApiClient) {
     let directory = directory.to_str().expect("a readable path");
     let server = Longshore::start(Path::new(BINARY), &["--data-dir", directory, "--port=0", "--members=0"])
         .expect("it starts on what the last one left");
-    let door = Door::open(&server.kubeconfig);
+    let door = ApiClient::open(&server.kubeconfig);
     (server, door)
 }
 
@@ -69,7 +69,7 @@ async fn nothing_acknowledged_is_ever_lost() {
 }
 
 /// Everybody works until the server is gone.
-async fn work(door: Door, writers: Vec<Writer>, watchers: Vec<Watcher>) -> (Vec<Writer>, Vec<Watcher>) {
+async fn work(door: ApiClient, writers: Vec<Writer>, watchers: Vec<Watcher>) -> (Vec<Writer>, Vec<Watcher>) {
     let writing = writers.into_iter().map(|mut writer| {
         let door = door.clone();
         tokio::spawn(async move {
@@ -97,7 +97,7 @@ async fn work(door: Door, writers: Vec<Writer>, watchers: Vec<Watcher>) -> (Vec<
 }
 
 /// The watches catch up, and have then seen everything that was acknowledged, once.
-async fn finish(door: &Door, writers: &[Writer], watchers: Vec<Watcher>) {
+async fn finish(door: &ApiClient, writers: &[Writer], watchers: Vec<Watcher>) {
     let last = list(door).await;
     let newest = revision(&last["metadata"]);
     for mut watcher in watchers {
@@ -109,7 +109,7 @@ async fn finish(door: &Door, writers: &[Writer], watchers: Vec<Watcher>) {
     }
 }
 
-async fn list(door: &Door) -> Value {
+async fn list(door: &ApiClient) -> Value {
     let (status, list) = door.request(Method::GET, SELECTED, "").await;
     assert_eq!(status, 200, "{list}");
     list

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use checks::client::Door;
+use checks::client::ApiClient;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
@@ -25,7 +25,7 @@ impl Watcher {
     }
 
     /// Follows until the server is gone or, where one is given, the revision has been reached.
-    pub async fn follow(&mut self, door: &Door, until: Option<u64>) {
+    pub async fn follow(&mut self, door: &ApiClient, until: Option<u64>) {
         let Ok(mut connection) = door.connect().await else { return };
         let timeout = if until.is_some() { "&timeoutSeconds=2" } else { "" };
         let path =

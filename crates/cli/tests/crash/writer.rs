@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use checks::client::{Connection, Door};
+use checks::client::{ApiClient, Connection};
 use checks::dice::Dice;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ impl Writer {
     }
 
     /// Writes until the server is gone.
-    pub async fn work(&mut self, door: &Door) {
+    pub async fn work(&mut self, door: &ApiClient) {
         let Ok(mut connection) = door.connect().await else { return };
         while self.write_once(&mut connection).await.is_some() {}
     }

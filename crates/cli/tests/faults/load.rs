@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -38,7 +38,7 @@ pub struct Made {
 
 impl Load {
     /// Begins; between two writes it pauses for so long.
-    pub fn start(door: Door, pause: Duration) -> Self {
+    pub fn start(door: ApiClient, pause: Duration) -> Self {
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(async move {
             let mut made = Made::default();
@@ -60,7 +60,7 @@ impl Load {
     }
 }
 
-async fn step(door: &Door, number: usize, made: &mut Made) {
+async fn step(door: &ApiClient, number: usize, made: &mut Made) {
     if number.is_multiple_of(HELD) {
         write(door, Method::POST, CONFIG_MAPS, &config_map(&format!("held-{number}"), "held")).await;
         made.held += 1;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use checks::bed::{Bed, Cluster, Plane, Programs, Relay, until};
+use checks::kubernetes_clusters::{Cluster, KubernetesClusters, Plane, Programs, Relay, until};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn setting(name: &str, usual: u64) -> u64 {
 async fn nothing_is_lost_and_nothing_is_made_twice() {
     let Some(programs) = Programs::find() else { return };
     let (rounds, pause) = (setting("LONGSHORE_FAULTS_ROUNDS", 1), setting("LONGSHORE_FAULTS_PAUSE", 400));
-    let bed = Bed::start(&programs, 2).await.expect("the bed starts");
+    let bed = KubernetesClusters::start(&programs, 2).await.expect("the bed starts");
     let port = bed.members[1].port().expect("it has a port");
     let relay = Relay::start(&[port]).await.expect("there is a port");
     let mut plane = Plane::without_controllers(bed, Path::new(BINARY));

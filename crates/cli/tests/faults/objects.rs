@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ pub fn policy(group: &str, clusters: &[&str], more: Value) -> Value {
 }
 
 /// Writes until it is taken. An answer that was lost does not count: the next one says that it is there.
-pub async fn write(door: &Door, method: Method, path: &str, body: &Value) {
+pub async fn write(door: &ApiClient, method: Method, path: &str, body: &Value) {
     let begun = Instant::now();
     while !try_write(door, &method, path, body).await {
         assert!(begun.elapsed() < PATIENCE, "{path} could not be written: {body}");
@@ -52,14 +52,14 @@ pub async fn write(door: &Door, method: Method, path: &str, body: &Value) {
     }
 }
 
-async fn try_write(door: &Door, method: &Method, path: &str, body: &Value) -> bool {
+async fn try_write(door: &ApiClient, method: &Method, path: &str, body: &Value) -> bool {
     let Ok(mut connection) = door.connect().await else { return false };
     let answer = connection.json(method.clone(), path, body.to_string()).await;
     answer.is_ok_and(|(status, _)| status.is_success() || status.as_u16() == 409)
 }
 
 /// What is there, if it can be asked.
-pub async fn try_get(door: &Door, path: &str) -> Option<Value> {
+pub async fn try_get(door: &ApiClient, path: &str) -> Option<Value> {
     let mut connection = door.connect().await.ok()?;
     let (status, answer) = connection.json(Method::GET, path, "").await.ok()?;
     status.is_success().then_some(answer)

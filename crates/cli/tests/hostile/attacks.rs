@@ -4,7 +4,7 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::ground::{BINDINGS, Ground, MEMBERS, NEWS, POLICIES, deployment, map, policy, secret, until};
+use crate::ground::{BINDINGS, Environment, MEMBERS, NEWS, POLICIES, deployment, map, policy, secret, until};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/team-a/deployments";
 const MAPS: &str = "/api/v1/namespaces/team-a/configmaps";
@@ -65,7 +65,7 @@ fn breakouts() -> Vec<(Value, &'static str)> {
 }
 
 /// Overrides that change what an object is, new ones and ones that were honest before, in every form of a patch.
-pub async fn overrides(ground: &Ground) {
+pub async fn overrides(ground: &Environment) {
     let eve = &ground.eve;
     eve.make(DEPLOYMENTS, deployment("web")).await;
     eve.make(&format!("{POLICIES}/team-a/propagationpolicies"), policy("web", "apps/v1", "Deployment")).await;
@@ -113,7 +113,7 @@ fn reference(api_version: &str, kind: &str, namespace: &str, name: &str) -> Valu
 }
 
 /// Bindings by hand: about what lies in other namespaces or in none, with copied ids, and what is said about them.
-pub async fn bindings(ground: &Ground) {
+pub async fn bindings(ground: &Environment) {
     let collection = format!("{BINDINGS}/team-a/resourcebindings");
     let stolen = reference("v1", "Secret", "team-b", "db");
     ground.eve.refused(Method::POST, &collection, binding("db-secret", stolen.clone())).await;
@@ -164,7 +164,7 @@ pub async fn bindings(ground: &Ground) {
 }
 
 /// Works by hand: not where they count, and of no effect elsewhere.
-pub async fn works(ground: &Ground) {
+pub async fn works(ground: &Environment) {
     let manifest = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "root" },
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
@@ -207,7 +207,7 @@ pub async fn works(ground: &Ground) {
 }
 
 /// Names that mean something in a path. Kinds of access control may have nearly any.
-pub async fn names(ground: &Ground) {
+pub async fn names(ground: &Environment) {
     let mallory = &ground.mallory;
     let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/team-a/roles";
     let policies = format!("{POLICIES}/team-a/propagationpolicies");
@@ -230,7 +230,7 @@ pub async fn names(ground: &Ground) {
 }
 
 /// What lies in other namespaces does not come along, whatever a template or a binding says that it needs.
-pub async fn dependencies(ground: &Ground) {
+pub async fn dependencies(ground: &Environment) {
     let mallory = &ground.mallory;
     let mut needy = deployment("needy");
     needy["spec"]["template"]["spec"]["volumes"] = json!([{ "name": "v", "secret": { "secretName": "db" } }, { "name": "w", "secret": { "secretName": "own" } }]);
@@ -265,7 +265,7 @@ pub async fn dependencies(ground: &Ground) {
 }
 
 /// Marks of the control plane on templates, and their removal afterwards.
-pub async fn marks(ground: &Ground) {
+pub async fn marks(ground: &Environment) {
     let shop = ground.admin.get("/api/v1/namespaces/team-b/configmaps/shop").await;
     let works = ground.admin.get("/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works").await;
     let of_shop = |work: &&Value| work["spec"]["workload"]["manifests"][0]["metadata"]["name"] == "shop";
@@ -297,7 +297,7 @@ pub async fn marks(ground: &Ground) {
 }
 
 /// Objects that say that they belong to those of other namespaces, and the deletion of them.
-pub async fn owners(ground: &Ground) {
+pub async fn owners(ground: &Environment) {
     let shop = ground.admin.get("/api/v1/namespaces/team-b/configmaps/shop").await;
     let namespace = ground.admin.get("/api/v1/namespaces/team-b").await;
     let owner = |kind: &str, object: &Value| {
@@ -323,7 +323,7 @@ pub async fn owners(ground: &Ground) {
 }
 
 /// Many changes at once; a change of team-b still gets through.
-pub async fn floods(ground: &Ground) {
+pub async fn floods(ground: &Environment) {
     let flood = (0..8).map(|client| {
         let eve = ground.eve.clone();
         tokio::spawn(async move {

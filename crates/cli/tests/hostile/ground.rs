@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::process::Longshore;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
@@ -41,7 +41,7 @@ const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces";
 /// Somebody with a token, or an administrator with a certificate.
 #[derive(Clone)]
 pub struct Person {
-    door: Door,
+    door: ApiClient,
     token: Option<&'static str>,
 }
 
@@ -112,7 +112,7 @@ impl Person {
 type Contents = BTreeMap<String, Value>;
 
 /// A running control plane with two members and two tenants.
-pub struct Ground {
+pub struct Environment {
     _server: Longshore,
     _home: TempDir,
     /// Everything is theirs.
@@ -126,7 +126,7 @@ pub struct Ground {
     sentinels: usize,
 }
 
-impl Ground {
+impl Environment {
     /// Starts everything, lets team-b work, and remembers what the members have then.
     pub async fn start() -> Self {
         let home = tempfile::tempdir().expect("there is room for a temporary directory");
@@ -138,9 +138,9 @@ impl Ground {
         let server =
             Longshore::start(Path::new(env!("CARGO_BIN_EXE_longshore")), &arguments).expect("it starts");
         let file = &server.kubeconfig;
-        let admin = Person { door: Door::open(file), token: None };
-        let tenant = |token| Person { door: Door::anonymous(file), token: Some(token) };
-        let member = |name| (name, Person { door: Door::of_context(file, name), token: None });
+        let admin = Person { door: ApiClient::open(file), token: None };
+        let tenant = |token| Person { door: ApiClient::anonymous(file), token: Some(token) };
+        let member = |name| (name, Person { door: ApiClient::of_context(file, name), token: None });
         let mut ground = Self {
             admin,
             eve: tenant("t-eve"),

@@ -5,11 +5,11 @@
 mod attacks;
 mod ground;
 
-use ground::Ground;
+use ground::Environment;
 
 /// Plays one attack on a control plane of its own.
-async fn play(attack: impl AsyncFnOnce(&Ground)) {
-    let mut ground = Ground::start().await;
+async fn play(attack: impl AsyncFnOnce(&Environment)) {
+    let mut ground = Environment::start().await;
     attack(&ground).await;
     ground.nothing_foreign_changed().await;
 }

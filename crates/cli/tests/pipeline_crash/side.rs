@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use checks::client::{Connection, Door};
+use checks::client::{ApiClient, Connection};
 use checks::process::Longshore;
 use http::{Method, StatusCode};
 use serde_json::Value;
@@ -20,8 +20,8 @@ const LOOKS: usize = 3;
 pub struct Side {
     directory: TempDir,
     server: Option<Longshore>,
-    pub control: Door,
-    pub members: Vec<Door>,
+    pub control: ApiClient,
+    pub members: Vec<ApiClient>,
 }
 
 impl Side {
@@ -89,7 +89,7 @@ impl Side {
     /// Connections to the control plane and to every member.
     async fn connect(&self) -> Vec<Connection> {
         let doors = std::iter::once(&self.control).chain(&self.members);
-        futures::future::try_join_all(doors.map(Door::connect)).await.expect("connections")
+        futures::future::try_join_all(doors.map(ApiClient::connect)).await.expect("connections")
     }
 
     /// The newest revisions of the control plane's and the members' stores.
@@ -130,12 +130,12 @@ pub async fn get(connection: &mut Connection, path: &str) -> Value {
     answer
 }
 
-fn run(directory: &Path) -> (Longshore, Door, Vec<Door>) {
+fn run(directory: &Path) -> (Longshore, ApiClient, Vec<ApiClient>) {
     let directory = directory.to_str().expect("a readable path");
     let arguments = ["--data-dir", directory, "--port=0", "--members=3"];
     let server =
         Longshore::start(Path::new(BINARY), &arguments).expect("it starts on what the last one left");
-    let control = Door::open(&server.kubeconfig);
-    let members = MEMBERS.map(|name| Door::of_context(&server.kubeconfig, name)).to_vec();
+    let control = ApiClient::open(&server.kubeconfig);
+    let members = MEMBERS.map(|name| ApiClient::of_context(&server.kubeconfig, name)).to_vec();
     (server, control, members)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use checks::client::{Connection, Door};
+use checks::client::{ApiClient, Connection};
 use serde_json::{Value, json};
 
 use crate::actions::{CONFIG_MAPS, DEPLOYMENTS};
@@ -62,7 +62,7 @@ impl State {
         state
     }
 
-    async fn read_control(&mut self, door: &Door) {
+    async fn read_control(&mut self, door: &ApiClient) {
         let mut connection = door.connect().await.expect("a connection");
         for (path, object) in objects_of(&mut connection).await {
             self.control.insert(path, plain(&object));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::ctx::Ctx;
 use crate::rest::{Collection, Error, Path};
-use crate::runtime::Next;
+use crate::runtime::Action;
 
 /// How long the agent may be silent.
 const GRACE: Duration = Duration::from_secs(40);
@@ -20,14 +20,14 @@ const STARTUP_GRACE: Duration = Duration::from_secs(60);
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Listens for one member's agent.
-pub async fn reconcile(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Next, Error> {
+pub async fn reconcile(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Action, Error> {
     let name = &cluster.metadata.name;
     let lease = Collection::new("coordination.k8s.io/v1", "leases", "karmada-cluster").object(name);
     let lease = ctx.control.get::<Value>(&lease).await?.unwrap_or_default();
     let ready = conditions::find(&cluster.status.conditions, READY);
     // The agent is alive when either moves: its lease, or what it says.
     let heard = format!("{} {ready:?}", lease["spec"]["renewTime"]);
-    let silence = ctx.members.member(name).heard(&heard);
+    let silence = ctx.members.member(name).note_status(&heard);
     let grace = if ready.is_none() { STARTUP_GRACE } else { GRACE };
     if silence > grace
         && let Some(unknown) = unknown(ready)
@@ -40,7 +40,7 @@ pub async fn reconcile(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Next
         });
         ctx.control.merge(&path.below("status"), &patch).await?;
     }
-    Ok(Next::After(EVERY))
+    Ok(Action::RequeueAfter(EVERY))
 }
 
 /// What is said of a member whose agent is silent; none if that is said already.

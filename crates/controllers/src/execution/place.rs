@@ -3,25 +3,25 @@
 use api::binding::SCHEDULED;
 use api::{Binding, Work, names};
 use decide::binding::trespass;
+use decide::snapshot::Interpreters;
 use decide::works::{Foreign, clusters_in_use, foreign};
-use decide::world::Answers;
 use decide::{TemplateKey, conditions};
 use serde_json::Value;
 
 use super::text;
+use crate::cache::{binding_id, binding_of_work};
 use crate::ctx::{self, Ctx, bindings};
 use crate::discovery;
-use crate::reach::Reach;
+use crate::member_client::MemberClient;
 use crate::rest::{Collection, Error, Path};
-use crate::view::{binding_id, binding_of_work};
 
 /// The path of a manifest's object; none if the member does not serve its kind. The control plane mostly knows;
 /// where it no longer serves a kind itself, the member still may.
-pub async fn path(ctx: &Ctx, reach: &Reach<'_>, manifest: &Value) -> Result<Option<Path>, Error> {
+pub async fn path(ctx: &Ctx, reach: &MemberClient<'_>, manifest: &Value) -> Result<Option<Path>, Error> {
     let (api_version, kind) = (text(manifest, "apiVersion"), text(manifest, "kind"));
-    let served = match ctx.view.served(api_version, kind) {
+    let served = match ctx.cache.served(api_version, kind) {
         Some(served) => Some(served),
-        None => reach.ask(discovery::served(&reach.rest, api_version, kind)).await?,
+        None => reach.call(discovery::served(&reach.rest, api_version, kind)).await?,
     };
     Ok(served.map(|served| {
         let metadata = &manifest["metadata"];
@@ -32,7 +32,7 @@ pub async fn path(ctx: &Ctx, reach: &Reach<'_>, manifest: &Value) -> Result<Opti
 
 /// Who stands behind a Work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum Ownership {
     /// Its binding, or nobody has to.
     Backed,
     /// Its binding, which is about something else (M3).
@@ -45,32 +45,32 @@ pub enum Standing {
 
 /// Who stands behind a Work. That nobody does is only believed when the server says so, since the view may lag
 /// behind.
-pub async fn standing(ctx: &Ctx, work: &Work) -> Result<Standing, Error> {
+pub async fn standing(ctx: &Ctx, work: &Work) -> Result<Ownership, Error> {
     let id = binding_id(&work.metadata);
     let Some(key) = binding_of_work(&work.metadata).filter(|_| !id.is_empty()) else {
-        return Ok(Standing::Backed);
+        return Ok(Ownership::Backed);
     };
     let stays = |binding: &Binding| {
         binding_id(&binding.metadata) == id && binding.metadata.deletion_timestamp.is_none()
     };
-    let backed = |binding: &Binding| foreign(work, binding).map_or(Standing::Backed, Standing::Foreign);
-    if let Some(binding) = ctx.view.binding(&key).filter(|binding| stays(binding)) {
+    let backed = |binding: &Binding| foreign(work, binding).map_or(Ownership::Backed, Ownership::Foreign);
+    if let Some(binding) = ctx.cache.binding(&key).filter(|binding| stays(binding)) {
         return Ok(backed(&binding));
     }
     Ok(match ctx.control.get::<Binding>(&bindings(&key).object(&key.name)).await? {
-        None if is_to_be_bound(ctx, work) => Standing::Unclear,
-        None => Standing::Abandoned,
+        None if is_to_be_bound(ctx, work) => Ownership::Unclear,
+        None => Ownership::Abandoned,
         // What it is about is none of its business.
-        Some(binding) if trespass(&binding).is_some() => Standing::Abandoned,
+        Some(binding) if trespass(&binding).is_some() => Ownership::Abandoned,
         Some(binding) if binding_id(&binding.metadata) == id => {
             let own = ctx::binding_finalizer(&binding);
             match stays(&binding) || binding.metadata.finalizers.iter().any(|one| one == own) {
                 true => backed(&binding),
-                false => Standing::Abandoned,
+                false => Ownership::Abandoned,
             }
         }
         Some(namesake) => match beside(&namesake, work) {
-            Standing::Backed => backed(&namesake),
+            Ownership::Backed => backed(&namesake),
             standing => standing,
         },
     })
@@ -78,7 +78,7 @@ pub async fn standing(ctx: &Ctx, work: &Work) -> Result<Standing, Error> {
 
 /// Whether a template of this Work's is about to get a binding.
 fn is_to_be_bound(ctx: &Ctx, work: &Work) -> bool {
-    let world = ctx.view.world();
+    let snapshot = ctx.cache.snapshot();
     let bound = |manifest: &Value| {
         let template = TemplateKey {
             api_version: text(manifest, "apiVersion").to_owned(),
@@ -86,18 +86,18 @@ fn is_to_be_bound(ctx: &Ctx, work: &Work) -> bool {
             namespace: text(&manifest["metadata"], "namespace").to_owned(),
             name: text(&manifest["metadata"], "name").to_owned(),
         };
-        world.look(&template, Answers::BRAIN).is_some_and(|decided| decided.binding.is_some())
+        snapshot.look(&template, Interpreters::BUILT_IN).is_some_and(|decided| decided.binding.is_some())
     };
     work.spec.workload.manifests.iter().any(bound)
 }
 
 /// What a binding of the same name makes of a Work: it takes over what it needs itself, once it knows.
-fn beside(namesake: &Binding, work: &Work) -> Standing {
+fn beside(namesake: &Binding, work: &Work) -> Ownership {
     let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default();
     let decided = conditions::find(&namesake.status.conditions, SCHEDULED).is_some();
     match clusters_in_use(&namesake.spec).contains_key(cluster) {
-        true => Standing::Backed,
-        false if decided || namesake.spec.placement.is_none() => Standing::Abandoned,
-        false => Standing::Unclear,
+        true => Ownership::Backed,
+        false if decided || namesake.spec.placement.is_none() => Ownership::Abandoned,
+        false => Ownership::Unclear,
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::text;
 use crate::ctx::Ctx;
-use crate::events::{Regarding, Tone};
+use crate::events::{EventType, Regarding};
 use crate::metrics;
 
 const COMPONENT: &str = "execution-controller";
@@ -139,12 +139,12 @@ pub fn tell_written(ctx: &Ctx, work: &Work, outcomes: &[Outcome], start: Instant
     let cluster = cluster(work);
     for object in &written {
         let message = format!("Successfully applied resource({}) to cluster {cluster}", place(object));
-        ctx.tell(template(object), COMPONENT, Tone::Routine, "SyncSucceed", &message);
+        ctx.record_event(template(object), COMPONENT, EventType::Routine, "SyncSucceed", &message);
     }
     if !failed && !written.is_empty() {
         let api::ObjectMeta { namespace, name, .. } = &work.metadata;
         let message = format!("Sync work({namespace}/{name}) to cluster({cluster}) successful.");
-        ctx.tell([Regarding::from(work)], COMPONENT, Tone::Routine, "SyncSucceed", &message);
+        ctx.record_event([Regarding::from(work)], COMPONENT, EventType::Routine, "SyncSucceed", &message);
     }
 }
 
@@ -158,8 +158,8 @@ pub fn tell_changes(ctx: &Ctx, work: &Work, after: &WorkStatus) {
     {
         // That a new one is on its way is no decision; that one is held back, or let go again, is.
         let is_new = find(before, DISPATCHING).is_none() && is.status == ConditionStatus::True;
-        let tone = if is_new { Tone::Routine } else { Tone::Normal };
-        ctx.tell([about()], COMPONENT, tone, "WorkDispatching", &is.message);
+        let tone = if is_new { EventType::Routine } else { EventType::Normal };
+        ctx.record_event([about()], COMPONENT, tone, "WorkDispatching", &is.message);
     }
     let failed = find(after, APPLIED).filter(|applied| applied.status == ConditionStatus::False);
     if let Some(failed) = failed
@@ -168,12 +168,12 @@ pub fn tell_changes(ctx: &Ctx, work: &Work, after: &WorkStatus) {
         let (cluster, why) = (cluster(work), &failed.message);
         let api::ObjectMeta { namespace, name, .. } = &work.metadata;
         let message = format!("Failed to sync work({namespace}/{name}) to cluster({cluster}), err: {why}");
-        ctx.tell([about()], COMPONENT, Tone::Warning, "SyncFailed", &message);
+        ctx.record_event([about()], COMPONENT, EventType::Warning, "SyncFailed", &message);
         for manifest in &work.spec.workload.manifests {
             let place = place(manifest);
             let message =
                 format!("Failed to create or update resource({place}) in member cluster({cluster}): {why}");
-            ctx.tell(template(manifest), COMPONENT, Tone::Warning, "SyncFailed", &message);
+            ctx.record_event(template(manifest), COMPONENT, EventType::Warning, "SyncFailed", &message);
         }
     }
     let was =
@@ -187,7 +187,7 @@ fn tell_status(ctx: &Ctx, work: &Work, was: Option<&ManifestStatus>, is: &Manife
     let place = &is.identifier;
     let object = format!("{}/{}/{}", place.kind, place.namespace, place.name);
     let tell = |reason: &'static str, message: String| {
-        ctx.tell([Regarding::from(work)], STATUS_COMPONENT, Tone::Routine, reason, &message);
+        ctx.record_event([Regarding::from(work)], STATUS_COMPONENT, EventType::Routine, reason, &message);
     };
     if was.is_none_or(|was| was.status != is.status) {
         tell("ReflectStatusSucceed", format!("Reflect status for object({object}) succeed."));

@@ -14,7 +14,7 @@ use super::families::{
 };
 use super::head;
 use crate::ctx::Ctx;
-use crate::leadership::LEASE;
+use crate::leader_election::LEASE;
 use crate::runtime::QueueStats;
 
 /// The state of every queue; of none where another replica leads, since what waits there waits for nobody.
@@ -42,7 +42,7 @@ pub fn queues(ctx: &Ctx, text: &mut String) {
 
 /// The state of every cluster.
 pub fn clusters(ctx: &Ctx, text: &mut String) {
-    let clusters = ctx.view.world().clusters.clone();
+    let clusters = ctx.cache.snapshot().clusters.clone();
     for (index, family) in CLUSTER_GAUGES.iter().enumerate() {
         head(text, family);
         for cluster in clusters.iter() {
@@ -55,7 +55,7 @@ pub fn clusters(ctx: &Ctx, text: &mut String) {
 }
 
 /// Whether this replica may write; one that has no others beside it always may.
-pub fn leadership(ctx: &Ctx, text: &mut String) {
+pub fn leader_election(ctx: &Ctx, text: &mut String) {
     head(text, &LEADER);
     let _ = writeln!(text, "{}{{name=\"{LEASE}\"}} {}", LEADER.name, u8::from(ctx.control.may_write_now()));
 }

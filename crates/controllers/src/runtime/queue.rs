@@ -157,7 +157,7 @@ impl<K: Key> Queue<K> {
 
     /// Adds a key once news about it is gathered. The more there is to tell of its namespace, the longer that takes:
     /// what would be told twice in a crowd is told once.
-    pub fn add_gathered(&self, key: K) {
+    pub fn add_debounced(&self, key: K) {
         self.add_gathered_for(key, GATHER_MIN);
     }
 
@@ -325,7 +325,7 @@ impl<K: Key> State<K> {
         }
     }
 
-    /// Appointments made by success (`Next::After`) do not count: time itself is never done.
+    /// Appointments made by success (`Action::RequeueAfter`) do not count: time itself is never done.
     fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.working.is_empty() && self.failures.is_empty()
     }
@@ -338,8 +338,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn news_of_one_namespace_is_gathered_no_longer_because_of_another() {
         let queue: Queue<(&'static str, u32)> = Queue::fair(|key: &(&'static str, u32)| key.0.to_owned());
-        (0..5_000).for_each(|number| queue.add_gathered(("flood", number)));
-        queue.add_gathered(("other", 0));
+        (0..5_000).for_each(|number| queue.add_debounced(("flood", number)));
+        queue.add_debounced(("other", 0));
         let begun = Instant::now();
         while queue.next().await.0 != "other" {}
         assert!(begun.elapsed() < GATHER_MIN * 2, "{:?}", begun.elapsed());

@@ -10,11 +10,11 @@ use supervise::Recovered as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{Starter, place};
+use crate::cache::Served;
 use crate::ctx::Ctx;
 use crate::discovery::{self, Found, TemplateKind};
 use crate::rest::Collection;
 use crate::runtime::{Outline, Priority, Seen};
-use crate::view::Served;
 use crate::{binding_status, clients};
 
 /// How often kinds are looked for when no definition changes: aggregated ones come without.
@@ -85,7 +85,7 @@ impl Starter {
         known.insert(kind.clone(), followed.clone());
         drop(known);
         let TemplateKind { api_version, kind, plural, namespaced } = kind;
-        self.ctx.view.learn(&api_version, &kind, Served { plural: plural.clone(), namespaced });
+        self.ctx.cache.learn(&api_version, &kind, Served { plural: plural.clone(), namespaced });
         let ctx = self.ctx.clone();
         let collection = Collection::new(&api_version, &plural, "");
         let names = (api_version.clone(), kind.clone());
@@ -100,10 +100,10 @@ impl Starter {
                     let (api_version, kind) = names.clone();
                     let (namespace, name) = place(&object);
                     let key = TemplateKey { api_version, kind, namespace, name };
-                    ctx.view.leave_out(&key).then_some(key).into_iter().collect()
+                    ctx.cache.leave_out(&key).then_some(key).into_iter().collect()
                 }
-                Seen::Is(object) => ctx.view.put(*object),
-                Seen::Gone(namespace, name) => ctx.view.remove(&names.0, &names.1, &namespace, &name),
+                Seen::Is(object) => ctx.cache.put(*object),
+                Seen::Gone(namespace, name) => ctx.cache.remove(&names.0, &names.1, &namespace, &name),
                 Seen::Complete | Seen::Refused => return,
             };
             for key in touched.iter().filter(|key| key.kind == "Namespace" && key.api_version == "v1") {
@@ -129,7 +129,7 @@ impl Starter {
             followed.stop.cancel();
             // Nobody may tell of an object after it was forgotten.
             followed.ended.cancelled().await;
-            let left = self.ctx.view.forget(&kind.api_version, &kind.kind);
+            let left = self.ctx.cache.forget(&kind.api_version, &kind.kind);
             self.ctx.queues.look_at(left, Priority::Resync);
         }
     }
@@ -137,20 +137,20 @@ impl Starter {
     /// A kind that is really gone takes its templates along, and whoever looks at them must know. That it is not
     /// among those that were found is not enough; the server is asked about it by name.
     async fn look_at_what_nobody_serves(&self) {
-        let view = &self.ctx.view;
-        let templates = view.bound_to_unserved();
+        let cache = &self.ctx.cache;
+        let templates = cache.bound_to_unserved();
         let kind = |key: &TemplateKey| (key.api_version.clone(), key.kind.clone());
         let kinds: BTreeSet<(String, String)> = templates.iter().map(kind).collect();
         for (api_version, kind) in kinds {
             match discovery::is_gone(&self.ctx.control, &api_version, &kind).await {
-                Ok(true) => view.note_gone(&api_version, &kind),
+                Ok(true) => cache.note_gone(&api_version, &kind),
                 Ok(false) => {}
                 Err(error) => {
                     tracing::debug!(%error, api_version, kind, "nobody says whether a kind is gone")
                 }
             }
         }
-        let gone = |key: &TemplateKey| view.is_gone(&key.api_version, &key.kind);
+        let gone = |key: &TemplateKey| cache.is_gone(&key.api_version, &key.kind);
         self.ctx.queues.look_at(templates.into_iter().filter(gone), Priority::Resync);
     }
 }

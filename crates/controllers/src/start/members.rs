@@ -8,8 +8,8 @@ use supervise::Recovered as _;
 use tokio_util::sync::CancellationToken;
 
 use super::Starter;
+use crate::cache::Served;
 use crate::runtime::Priority;
-use crate::view::Served;
 use crate::work_status::{self, Watched};
 
 /// How soon it is looked again whether a kind is served.
@@ -90,7 +90,7 @@ impl Starter {
 
     async fn served(&self, watched: &Watched) -> Served {
         loop {
-            if let Some(served) = self.ctx.view.served(&watched.api_version, &watched.kind) {
+            if let Some(served) = self.ctx.cache.served(&watched.api_version, &watched.kind) {
                 return served;
             }
             tokio::time::sleep(NOT_SERVED).await;

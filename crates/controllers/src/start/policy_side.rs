@@ -23,14 +23,14 @@ impl Starter {
         self.follow(Collection::of(kind, ""), (&kind.api_version(), kind.kind), move |seen| {
             match seen {
                 Seen::Is(object) => match serde_json::from_value::<ClusterTaintPolicy>(*object) {
-                    Ok(policy) => ctx.view.put_taint_policy(policy),
+                    Ok(policy) => ctx.cache.put_taint_policy(policy),
                     Err(error) => tracing::warn!(%error, "a ClusterTaintPolicy is left out of account"),
                 },
                 // Deleting a policy removes no taint, so nobody has to look.
-                Seen::Gone(_, name) => return ctx.view.remove_taint_policy(&name),
+                Seen::Gone(_, name) => return ctx.cache.remove_taint_policy(&name),
                 Seen::Complete | Seen::Refused => return,
             }
-            let clusters = ctx.view.world().clusters.clone();
+            let clusters = ctx.cache.snapshot().clusters.clone();
             let names = clusters.iter().map(|cluster| cluster.metadata.name.clone());
             names.for_each(|name| ctx.queues.taints.add(name, Priority::Resync));
         });
@@ -51,8 +51,8 @@ pub(super) fn is_known(ctx: &Ctx, kind: &kinds::Kind, object: &Value) -> bool {
     let (namespace, name) = place(object);
     let Ok(read) = serde_json::from_value::<api::PropagationPolicy>(object.clone()) else { return false };
     let now = decide::Policy::from(&api::PropagationPolicy { kind: kind.kind.to_owned(), ..read });
-    let world = ctx.view.world();
-    world.policies.get(&PolicyKey { namespace, name }).is_some_and(|known| {
+    let snapshot = ctx.cache.snapshot();
+    snapshot.policies.get(&PolicyKey { namespace, name }).is_some_and(|known| {
         // Admission judges by the budget that the view has.
         let same_budget = known.budget == now.budget;
         known.mark() == now.mark() && known.deleting == now.deleting && known.id() == now.id() && same_budget

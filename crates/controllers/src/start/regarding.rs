@@ -4,23 +4,23 @@
 use api::kinds;
 use decide::{BindingKey, PolicyKey, TemplateKey};
 
+use crate::cache::WorkKey;
 use crate::ctx::Ctx;
 use crate::events::{EventKey, Regarding};
-use crate::view::WorkKey;
 
 /// The template of a key.
 pub(super) fn template(ctx: &Ctx, key: &TemplateKey) -> Option<Regarding> {
-    ctx.view.world().templates.get(key).map(|template| Regarding::from(&**template))
+    ctx.cache.snapshot().templates.get(key).map(|template| Regarding::from(&**template))
 }
 
 /// The binding of a key.
 pub(super) fn binding(ctx: &Ctx, key: &BindingKey) -> Option<Regarding> {
-    ctx.view.binding(key).map(|binding| Regarding::from(&*binding))
+    ctx.cache.binding(key).map(|binding| Regarding::from(&*binding))
 }
 
 /// The binding that a Work belongs to; the Namespace for a Work that brings one.
 pub(super) fn work(ctx: &Ctx, key: &WorkKey) -> Option<Regarding> {
-    match ctx.view.binding_of(key) {
+    match ctx.cache.binding_of(key) {
         Some(owner) => binding(ctx, &owner),
         None => namespace(ctx, crate::namespaces::named_by(key)?),
     }
@@ -28,7 +28,7 @@ pub(super) fn work(ctx: &Ctx, key: &WorkKey) -> Option<Regarding> {
 
 /// A Cluster.
 pub(super) fn cluster(ctx: &Ctx, name: &str) -> Option<Regarding> {
-    ctx.view.cluster(name).map(|cluster| Regarding::from(&cluster))
+    ctx.cache.cluster(name).map(|cluster| Regarding::from(&cluster))
 }
 
 /// A Namespace.
@@ -48,8 +48,8 @@ pub(super) fn policy(ctx: &Ctx, key: &PolicyKey) -> Option<Regarding> {
         "" => &kinds::CLUSTER_PROPAGATION_POLICY,
         _ => &kinds::PROPAGATION_POLICY,
     };
-    let world = ctx.view.world();
-    let uid = world.policies.get(key)?.uid.clone();
+    let snapshot = ctx.cache.snapshot();
+    let uid = snapshot.policies.get(key)?.uid.clone();
     let PolicyKey { namespace, name } = key.clone();
     Some(Regarding { api_version: kind.api_version(), kind: kind.kind.to_owned(), namespace, name, uid })
 }

@@ -6,10 +6,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{Starter, regarding};
+use crate::cache::WorkKey;
 use crate::ctx::Ctx;
-use crate::events::{Regarding, Tone};
+use crate::events::{EventType, Regarding};
 use crate::runtime::run;
-use crate::view::WorkKey;
 use crate::{
     binding, binding_status, clients, cluster, cluster_status, credentials, dependencies, detector, events,
     execution, failover, namespaces, policies, policy_status, rebalancer, scheduler, taint_policies,
@@ -119,5 +119,5 @@ impl Starter {
 fn tell_panic(ctx: &Ctx, about: Option<Regarding>) {
     let message = "an internal error (panic) stopped work on this object; it is tried again. \
                    The log of the controllers says where it happened";
-    ctx.tell(about, COMPONENT, Tone::Warning, PANICKED, message);
+    ctx.record_event(about, COMPONENT, EventType::Warning, PANICKED, message);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controllers::gates::Switches;
+use controllers::gates::FeatureGates;
 use controllers::members::Settings;
 use decide::readiness::Thresholds;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn path(index: usize) -> String {
 async fn a_dead_member_delays_nobody_and_is_probed_until_it_answers() {
     let patient = Thresholds { success: Duration::ZERO, failure: HOUR };
     let settings = Settings { health: patient, ..impatient() };
-    let mut stack = Stack::with(&["member1", "member2"], settings, Switches::default()).await;
+    let mut stack = Stack::with(&["member1", "member2"], settings, FeatureGates::default()).await;
     let all = json!({ "resourceSelectors": [{ "apiVersion": "v1", "kind": "ConfigMap" }] });
     stack.create(policy("pp", ("ConfigMap", ""), &["member1", "member2"], all)).await;
     stack.member("member2").gate.shut();
@@ -45,7 +45,7 @@ async fn a_dead_member_delays_nobody_and_is_probed_until_it_answers() {
 
 #[tokio::test(start_paused = true)]
 async fn a_member_that_falls_silent_becomes_not_ready_and_comes_back() {
-    let mut stack = Stack::with(&["member1"], impatient(), Switches::default()).await;
+    let mut stack = Stack::with(&["member1"], impatient(), FeatureGates::default()).await;
     let path = cluster_path("member1");
     let tainted = |cluster: &Value| cluster["spec"]["taints"].to_string().contains("not-ready");
     let well = |cluster: &Value| condition(cluster, "Ready") == "True" && !tainted(cluster);
@@ -62,7 +62,7 @@ async fn a_member_that_falls_silent_becomes_not_ready_and_comes_back() {
 /// One that is large and far away takes its time to count its pods, and is healthy all the same.
 #[tokio::test(start_paused = true)]
 async fn a_member_that_is_slow_to_tell_what_it_has_is_ready() {
-    let mut stack = Stack::with(&["member1"], impatient(), Switches::default()).await;
+    let mut stack = Stack::with(&["member1"], impatient(), FeatureGates::default()).await;
     stack.member("member1").gate.ignore("GET /api/v1/pods");
     let late = stack.place().await;
     late.gate.ignore("GET /api/v1/pods");

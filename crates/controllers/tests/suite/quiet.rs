@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use controllers::ctx::{Ctx, Members};
-use controllers::gates::Switches;
-use controllers::rest::{Collection, Warrant};
+use controllers::gates::FeatureGates;
+use controllers::rest::{Collection, LeaderFence};
 use serde_json::json;
 
 use crate::stack::{CONFIG, NGINX, Stack, at, condition, config_map, deployment, namespace, nginx, policy};
@@ -230,8 +230,8 @@ async fn who_does_not_lead_only_watches() {
     let mut stack = full().await;
     stack.stop().await;
     stack.control.gate.forget();
-    let control = stack.control.through.clone().under(Warrant::default());
-    let standby = Ctx::new(control, Members::default(), Switches::default(), stack.clock.clone());
+    let control = stack.control.through.clone().under(LeaderFence::default());
+    let standby = Ctx::new(control, Members::default(), FeatureGates::default(), stack.clock.clone());
     let running = controllers::start::start(standby.clone());
     tokio::time::sleep(Duration::from_secs(60)).await;
     let metrics = controllers::metrics::render(&standby);

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use api::{Binding, PropagationPolicy};
 use controllers::ctx::{Ctx, Members};
-use controllers::gates::Switches;
+use controllers::gates::FeatureGates;
 use controllers::rest::Collection;
-use controllers::{binding, policies, view};
+use controllers::{binding, cache, policies};
 use decide::PolicyKey;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ const BOTH: [&str; 2] = ["member1", "member2"];
 
 /// A context of its own that knows nothing but what it is told.
 fn blind(stack: &Stack) -> Ctx {
-    Ctx::new(stack.control.rest.clone(), Members::default(), Switches::default(), stack.clock.clone())
+    Ctx::new(stack.control.rest.clone(), Members::default(), FeatureGates::default(), stack.clock.clone())
 }
 
 async fn applied() -> Stack {
@@ -40,8 +40,8 @@ async fn a_work_that_the_view_does_not_know_yet_goes_with_its_binding() {
     stack.delete(BINDING).await;
     let ctx = blind(&stack);
     let deleting: Binding = serde_json::from_value(stack.get(BINDING).await).unwrap();
-    let key = view::binding_key(&deleting.metadata);
-    ctx.view.put_binding(key.clone(), deleting);
+    let key = cache::binding_key(&deleting.metadata);
+    ctx.cache.put_binding(key.clone(), deleting);
     binding::reconcile(&ctx, &key).await.unwrap();
     for member in BOTH {
         let work = stack.get(&work_path(member)).await;
@@ -131,7 +131,7 @@ async fn a_policys_namesake_keeps_its_finalizer() {
     assert_eq!(old["metadata"]["finalizers"], json!(["karmada.io/propagation-policy-controller"]));
     old["metadata"]["uid"] = json!("older");
     old["metadata"]["deletionTimestamp"] = json!("2027-01-01T00:00:00Z");
-    ctx.view.put(old);
+    ctx.cache.put(old);
     let key = PolicyKey { namespace: "default".to_owned(), name: "pp".to_owned() };
     policies::reconcile(&ctx, &key).await.unwrap();
     let found: PropagationPolicy = serde_json::from_value(stack.get(POLICY).await).unwrap();
@@ -140,7 +140,7 @@ async fn a_policys_namesake_keeps_its_finalizer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_is_deleted_and_made_again_at_once_is_there_in_the_end() {
-    let mut stack = Stack::with(&["member1"], impatient(), Switches::default()).await;
+    let mut stack = Stack::with(&["member1"], impatient(), FeatureGates::default()).await;
     const TEAM: &str = "/api/v1/namespaces/team";
     stack.create(namespace("team", json!({ "owner": "me" }))).await;
     stack.until_in(TEAM, &["member1"]).await;
@@ -250,10 +250,10 @@ async fn a_binding_that_is_made_for_a_template_that_has_gone_goes_too() {
     let mut stack = applied().await;
     stack.stop().await;
     let ctx = blind(&stack);
-    ctx.view.put(stack.get(NGINX).await);
-    ctx.view.put(stack.get(POLICY).await);
-    let served = view::Served { plural: "deployments".to_owned(), namespaced: true };
-    ctx.view.learn("apps/v1", "Deployment", served);
+    ctx.cache.put(stack.get(NGINX).await);
+    ctx.cache.put(stack.get(POLICY).await);
+    let served = cache::Served { plural: "deployments".to_owned(), namespaced: true };
+    ctx.cache.learn("apps/v1", "Deployment", served);
     stack.merge(BINDING, json!({ "metadata": { "finalizers": null } })).await;
     stack.delete(NGINX).await;
     stack.control.until_gone(BINDING).await;

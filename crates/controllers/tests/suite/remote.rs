@@ -6,7 +6,7 @@ mod far;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use controllers::gates::Switches;
+use controllers::gates::FeatureGates;
 use controllers::members::Settings;
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn data(far: &Far, token: &str) -> Value {
 /// A control plane that knows a member by its Cluster alone.
 async fn with_far(more: Value) -> (Stack, Place, Far) {
     let settings = Settings { status_every: Duration::from_millis(50), ..impatient() };
-    let stack = Stack::with(&[], settings, Switches::default()).await;
+    let stack = Stack::with(&[], settings, FeatureGates::default()).await;
     let place = stack.place().await;
     let far = Far::serve(&place.server, "one").await;
     stack.create(namespace("karmada-cluster", json!({}))).await;

@@ -1,7 +1,7 @@
 //! What a snapshot reads is what watches bring, and what may not be read is never taken for absent.
 
-use controllers::snapshot::{Error, Snapshot, snapshot, works};
-use decide::{Gates, World};
+use controllers::snapshot::{Error, Listed, list_snapshot, works};
+use decide::{Gates, Snapshot};
 use http::StatusCode;
 use serde_json::json;
 
@@ -9,8 +9,8 @@ use crate::stack::{Stack, config_map, policy};
 
 const PASSWORD: &str = "aHVudGVyMg==";
 
-async fn take(stack: &Stack) -> Result<Snapshot, Error> {
-    snapshot(&stack.ctx.control, Gates::default(), (stack.clock)()).await
+async fn take(stack: &Stack) -> Result<Listed, Error> {
+    list_snapshot(&stack.ctx.control, Gates::default(), (stack.clock)()).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -23,18 +23,18 @@ async fn it_is_what_watches_bring() {
     stack.settle().await;
     let read = take(&stack).await.expect("everything may be read");
     {
-        let known = stack.ctx.view.world();
+        let known = stack.ctx.cache.snapshot();
         assert!(known.templates.len() > 510);
-        assert!(known.templates.iter().eq(read.world.templates.iter()));
+        assert!(known.templates.iter().eq(read.snapshot.templates.iter()));
         // A status that was written since is no news to controllers.
-        let policies = |world: &World| -> Vec<_> {
-            world.policies.iter().map(|one| (one.key.clone(), one.generation, one.spec.clone())).collect()
+        let policies = |snapshot: &Snapshot| -> Vec<_> {
+            snapshot.policies.iter().map(|one| (one.key.clone(), one.generation, one.spec.clone())).collect()
         };
-        assert_eq!(policies(&known), policies(&read.world));
-        assert_eq!(known.bindings, read.world.bindings);
-        assert_eq!(known.clusters, read.world.clusters);
+        assert_eq!(policies(&known), policies(&read.snapshot));
+        assert_eq!(known.bindings, read.snapshot.bindings);
+        assert_eq!(known.clusters, read.snapshot.clusters);
     }
-    assert_eq!(read.world.now, (stack.clock)());
+    assert_eq!(read.snapshot.now, (stack.clock)());
     assert!(read.kinds.iter().any(|kind| kind.kind == "Deployment"));
     let works = works(&stack.ctx.control).await.expect("everything may be read");
     let clusters: Vec<&str> =
@@ -60,9 +60,13 @@ async fn no_value_of_a_secret_is_in_it() {
         .await;
     stack.settle().await;
     let read = take(&stack).await.expect("everything may be read");
-    let of_name = |world: &World| world.templates.iter().find(|one| one.key.name == "login").cloned();
-    let secret = of_name(&read.world).expect("it is there");
-    assert_eq!(Some(&secret.digest), of_name(&stack.ctx.view.world()).map(|one| one.digest.clone()).as_ref());
+    let of_name =
+        |snapshot: &Snapshot| snapshot.templates.iter().find(|one| one.key.name == "login").cloned();
+    let secret = of_name(&read.snapshot).expect("it is there");
+    assert_eq!(
+        Some(&secret.digest),
+        of_name(&stack.ctx.cache.snapshot()).map(|one| one.digest.clone()).as_ref()
+    );
     let works = works(&stack.ctx.control).await.expect("everything may be read");
     assert!(works.keys().any(|work| work.name.contains("login")));
     let all = format!("{read:?} {works:?}");

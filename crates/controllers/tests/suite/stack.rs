@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use apiserver::{ApiServer, Config};
 use controllers::ctx::{Ctx, Members};
-use controllers::gates::Switches;
+use controllers::gates::FeatureGates;
 use controllers::members::Settings;
 use controllers::rest::{Collection, Path, Rest};
 use controllers::runtime::QueueStats;
 use controllers::start::{self, Controllers};
 use jiff::Timestamp;
-use plane::outlook::Outlook;
+use plane::policy_impact::PolicyImpact;
 use serde_json::{Value, json};
 use supervise::Injector;
 use tokio::time::Instant;
@@ -150,7 +150,7 @@ pub struct Stack {
     pub is_lenient: Arc<AtomicBool>,
     dice: Dice,
     settings: Settings,
-    switches: Switches,
+    feature_gates: FeatureGates,
     running: Option<Controllers>,
 }
 
@@ -163,11 +163,11 @@ pub fn impatient() -> Settings {
 impl Stack {
     /// A control plane with these members, all ready.
     pub async fn new(members: &[&str]) -> Self {
-        Self::with(members, Settings::default(), Switches::default()).await
+        Self::with(members, Settings::default(), FeatureGates::default()).await
     }
 
     /// The same with other settings.
-    pub async fn with(members: &[&str], settings: Settings, switches: Switches) -> Self {
+    pub async fn with(members: &[&str], settings: Settings, feature_gates: FeatureGates) -> Self {
         let (clock, dice) = (clock(), Dice::default());
         let is_lenient = Arc::new(AtomicBool::new(false));
         let admission = admission(dice.clone(), clock.clone(), is_lenient.clone());
@@ -176,7 +176,8 @@ impl Stack {
         for definition in api::crd::crds() {
             control.rest.create(&definitions, &definition).await.expect("the server answers");
         }
-        let ctx = Ctx::new(control.through.clone(), Members::new(settings), switches.clone(), clock.clone());
+        let ctx =
+            Ctx::new(control.through.clone(), Members::new(settings), feature_gates.clone(), clock.clone());
         let members_by_name = BTreeMap::new();
         let mut stack = Self {
             control,
@@ -186,7 +187,7 @@ impl Stack {
             is_lenient,
             dice,
             settings,
-            switches,
+            feature_gates,
             running: None,
         };
         for name in members {
@@ -236,8 +237,8 @@ impl Stack {
     }
 
     /// Stops every controller and starts new ones that are set otherwise.
-    pub async fn restart_with(&mut self, switches: Switches) {
-        self.switches = switches;
+    pub async fn restart_with(&mut self, feature_gates: FeatureGates) {
+        self.feature_gates = feature_gates;
         self.restart().await;
     }
 
@@ -252,7 +253,7 @@ impl Stack {
     fn fresh(&self) -> Ctx {
         let members = Members::new(self.settings);
         self.members.iter().for_each(|(name, place)| members.insert(name, place.through.clone()));
-        Ctx::new(self.control.through.clone(), members, self.switches.clone(), self.clock.clone())
+        Ctx::new(self.control.through.clone(), members, self.feature_gates.clone(), self.clock.clone())
     }
 
     /// Stops every controller and starts new ones in which things fail.
@@ -371,7 +372,7 @@ impl Stack {
 
     /// The same with other settings.
     pub async fn nginx_with(settings: Settings, members: &[&str], more: Value) -> Self {
-        let stack = Self::with(members, settings, Switches::default()).await;
+        let stack = Self::with(members, settings, FeatureGates::default()).await;
         stack.create(policy("pp", ("Deployment", "nginx"), members, more)).await;
         stack.create(nginx()).await;
         stack
@@ -393,7 +394,7 @@ fn admission(dice: Dice, clock: Clock, is_lenient: Arc<AtomicBool>) -> apiserver
         decide::Gates::default(),
         Arc::new(move || dice.roll()),
         clock,
-        Outlook::default(),
+        PolicyImpact::default(),
     );
     Arc::new(move |attributes, object| match is_lenient.load(Ordering::Relaxed) {
         true => Ok(Vec::new()),

@@ -32,8 +32,8 @@ async fn lazy_a_policy_after_the_template_waits_for_its_user() {
 
 #[tokio::test(start_paused = true)]
 async fn static_an_edit_of_a_policy_waits_for_the_templates_user() {
-    let switches = gates::parse("StaticPolicy=true").unwrap();
-    let mut stack = Stack::with(&["member1", "member2"], Settings::default(), switches).await;
+    let feature_gates = gates::parse("StaticPolicy=true").unwrap();
+    let mut stack = Stack::with(&["member1", "member2"], Settings::default(), feature_gates).await;
     let path = stack.create(policy("pp", ("ConfigMap", "conf"), &["member1"], json!({}))).await;
     stack.create(config_map("default", "conf")).await;
     stack.until_in(CONFIG, &["member1"]).await;

@@ -111,7 +111,7 @@ async fn what_is_not_final_is_told_now_and_then() {
     assert_eq!(told(), (0, 0), "it may recover");
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(told(), (1, 1), "it did not");
-    assert!(stack.ctx.unfinished.is_empty(), "nothing is kept back");
+    assert!(stack.ctx.coalescer.is_empty(), "nothing is kept back");
 }
 
 /// A new binding is placed before it is written, and that is told as if it had been placed afterwards: once that it was

@@ -29,7 +29,7 @@ pub enum ClaimReason {
         owner: String,
     },
     /// Whoever runs the control plane leaves its namespace or its kind out.
-    LeftOut,
+    SkippedResources,
     /// No policy matches.
     NoMatch,
     /// Static mode: un-claimed, and its user did not change it since (S4).
@@ -79,7 +79,7 @@ pub enum Blocked {
     /// Static mode preempts nothing and re-chooses only at a user change (S2, S5).
     Static,
     /// Whoever runs the control plane leaves the template's namespace or kind out.
-    LeftOut,
+    SkippedResources,
     /// Its priority is not strictly higher (P2).
     Priority,
     /// A ClusterPropagationPolicy never takes from a PropagationPolicy (P2).
@@ -95,7 +95,7 @@ impl fmt::Display for ClaimWhy {
             ClaimReason::Foreign { owner } => {
                 write!(formatter, "{owner} took it over, so policies leave it alone")
             }
-            ClaimReason::LeftOut => write!(
+            ClaimReason::SkippedResources => write!(
                 formatter,
                 "the control plane is set to leave out its namespace or kind, so no policy takes it"
             ),
@@ -164,7 +164,7 @@ impl fmt::Display for Blocked {
             Blocked::Never => "its preemption is Never",
             Blocked::GateOff => "the feature gate PropagationPolicyPreemption is off (P1)",
             Blocked::Static => "static policies choose anew only when the template changes (S2)",
-            Blocked::LeftOut => "the control plane is set to leave out its namespace or kind",
+            Blocked::SkippedResources => "the control plane is set to leave out its namespace or kind",
             Blocked::Priority => "its priority is not strictly higher (P2)",
             Blocked::Scope => "a ClusterPropagationPolicy never takes from a PropagationPolicy (P2)",
             Blocked::Unbounded => {

@@ -97,8 +97,8 @@ fn the_ranking_explains_itself() {
 fn what_is_left_out_is_for_no_policy() {
     let all = policy("", "all", json!({}), json!({}));
     for (namespaces, kinds) in [("def.*", ""), ("", "apps/v1/Deployment")] {
-        let left_out = crate::LeftOut::read(namespaces, kinds).expect("readable");
-        let gates = Gates { left_out, ..Gates::default() };
+        let skipped = crate::SkippedResources::read(namespaces, kinds).expect("readable");
+        let gates = Gates { skipped, ..Gates::default() };
         check(
             vec![all.clone()],
             gates.clone(),

@@ -19,9 +19,9 @@ use crate::conditions;
 use crate::interpret::told_replicas;
 use crate::overrides::concerns;
 use crate::placement::{Strategy, is_workload};
+use crate::snapshot::{Interpreters, Snapshot, render_namespace};
 use crate::template::Template;
 use crate::works;
-use crate::world::{Answers, World, render_namespace};
 
 /// Fields that say how many replicas there are.
 const SCALED: [&str; 2] = ["spec.replicas", "spec.parallelism"];
@@ -42,9 +42,9 @@ pub(super) fn clusters(
     was: &View<'_>,
     is: &View<'_>,
     overrides_differ: bool,
-    answers: Answers<'_>,
+    interpreters: Interpreters<'_>,
 ) -> (BTreeMap<String, ClusterPlan>, Vec<FieldChange>) {
-    let (before, after) = compared(was, is, overrides_differ, answers);
+    let (before, after) = compared(was, is, overrides_differ, interpreters);
     let names: BTreeSet<&str> = before.replicas.keys().chain(after.replicas.keys()).copied().collect();
     let (mut plans, mut fields) = (BTreeMap::new(), BTreeSet::new());
     for cluster in names.into_iter().filter(|cluster| !after.failed.contains(cluster)) {
@@ -92,7 +92,7 @@ fn order(is: &View<'_>, plans: &mut BTreeMap<String, ClusterPlan>) {
     if successors.is_empty() {
         return;
     }
-    let blocked = |name: &&String| is.is_held(name) || !is_ready(is.world, name);
+    let blocked = |name: &&String| is.is_held(name) || !is_ready(is.snapshot, name);
     let held_by: Vec<String> = successors.iter().filter(blocked).cloned().collect();
     let tasks = binding.spec.graceful_eviction_tasks.iter();
     let purged: Vec<&str> = tasks
@@ -100,7 +100,7 @@ fn order(is: &View<'_>, plans: &mut BTreeMap<String, ClusterPlan>) {
         .map(|task| task.from_cluster.as_str())
         .collect();
     let stays = |name: &str| {
-        is.world
+        is.snapshot
             .clusters
             .iter()
             .any(|cluster| cluster.metadata.name == name && cluster.metadata.deletion_timestamp.is_none())
@@ -123,8 +123,8 @@ fn is_divided(binding: &Binding) -> bool {
     placement.is_some_and(|placement| Strategy::of(placement) != Strategy::Duplicated)
 }
 
-fn is_ready(world: &World, name: &str) -> bool {
-    let mut of_name = world.clusters.iter().filter(|cluster| cluster.metadata.name == name);
+fn is_ready(snapshot: &Snapshot, name: &str) -> bool {
+    let mut of_name = snapshot.clusters.iter().filter(|cluster| cluster.metadata.name == name);
     of_name
         .any(|cluster| conditions::status(&cluster.status.conditions, READY) != Some(ConditionStatus::False))
 }
@@ -134,7 +134,7 @@ fn compared<'w>(
     was: &View<'w>,
     is: &View<'w>,
     overrides_differ: bool,
-    answers: Answers<'_>,
+    interpreters: Interpreters<'_>,
 ) -> (Copies<'w>, Copies<'w>) {
     let (mut before, mut after) = (Copies::of(was), Copies::of(is));
     after.stay(&before, is);
@@ -144,10 +144,10 @@ fn compared<'w>(
     // The same text for both, where it is the same: what is hidden in one may be shown in the other.
     let same = was.template.zip(is.template).filter(|(was, is)| was.digest == is.digest);
     if rewritten || overridden_before {
-        before.render(was, same.map_or(was.template, |(_, is)| Some(is)), answers);
+        before.render(was, same.map_or(was.template, |(_, is)| Some(is)), interpreters);
     }
     if rewritten || overridden_after {
-        after.render(is, is.template, answers);
+        after.render(is, is.template, interpreters);
     }
     if overridden_before {
         before.override_replicas(was);
@@ -168,13 +168,13 @@ fn compared<'w>(
 impl<'w> Copies<'w> {
     fn of(view: &View<'w>) -> Self {
         let mut replicas = view.binding.map(in_use).unwrap_or_default();
-        if view.template.is_some_and(|template| is_synced(template, view.world)) {
-            let all = view.world.clusters.iter().map(|cluster| cluster.metadata.name.as_str());
+        if view.template.is_some_and(|template| is_synced(template, view.snapshot)) {
+            let all = view.snapshot.clusters.iter().map(|cluster| cluster.metadata.name.as_str());
             all.for_each(|cluster| {
                 replicas.entry(cluster).or_insert(0);
             });
         }
-        let going = going(view.world);
+        let going = going(view.snapshot);
         replicas.retain(|cluster, _| !going.contains(cluster));
         Copies { replicas, failed: BTreeSet::new(), content: None }
     }
@@ -182,22 +182,22 @@ impl<'w> Copies<'w> {
     /// A namespace that is sent no more stays where it is.
     fn stay(&mut self, before: &Copies<'w>, is: &View<'w>) {
         let kept =
-            is.template.is_some_and(|template| is_namespace(template) && !is_synced(template, is.world));
+            is.template.is_some_and(|template| is_namespace(template) && !is_synced(template, is.snapshot));
         if kept {
-            let going = going(is.world);
+            let going = going(is.snapshot);
             let there = before.replicas.keys().filter(|cluster| !going.contains(*cluster));
             self.replicas.extend(there.map(|cluster| (*cluster, 0)));
         }
     }
 
-    fn render(&mut self, view: &View<'_>, template: Option<&Template>, answers: Answers<'_>) {
+    fn render(&mut self, view: &View<'_>, template: Option<&Template>, interpreters: Interpreters<'_>) {
         let Some(template) = template else { return };
         let mut content = Content::new();
-        if is_synced(template, view.world) {
-            content.extend(render_namespace(template, view.world));
+        if is_synced(template, view.snapshot) {
+            content.extend(render_namespace(template, view.snapshot));
         }
         if let Some(binding) = view.binding {
-            content.extend((answers.render)(template, &pinned(binding, template), view.world));
+            content.extend((interpreters.render)(template, &pinned(binding, template), view.snapshot));
         }
         self.content = Some(content);
     }
@@ -282,8 +282,8 @@ fn stays(binding: &Binding, task: &GracefulEvictionTask) -> bool {
 }
 
 /// Clusters on their way out take everything along; mostly there are none.
-fn going(world: &World) -> Vec<&str> {
-    let going = world.clusters.iter().filter(|cluster| cluster.metadata.deletion_timestamp.is_some());
+fn going(snapshot: &Snapshot) -> Vec<&str> {
+    let going = snapshot.clusters.iter().filter(|cluster| cluster.metadata.deletion_timestamp.is_some());
     going.map(|cluster| cluster.metadata.name.as_str()).collect()
 }
 
@@ -292,11 +292,11 @@ fn is_namespace(template: &Template) -> bool {
 }
 
 /// True for a namespace that every cluster gets.
-pub(super) fn is_synced(template: &Template, world: &World) -> bool {
-    is_namespace(template) && works::is_synced(template, &world.gates.left_out)
+pub(super) fn is_synced(template: &Template, snapshot: &Snapshot) -> bool {
+    is_namespace(template) && works::is_synced(template, &snapshot.gates.skipped)
 }
 
 fn is_overridden(view: &View<'_>) -> bool {
     let Some(template) = view.template else { return false };
-    view.world.overrides.values().any(|policy| concerns(policy, &template.key, &template.labels))
+    view.snapshot.overrides.values().any(|policy| concerns(policy, &template.key, &template.labels))
 }

@@ -13,15 +13,15 @@ use crate::activation::{Activation, HoldWhy};
 use crate::binding::is_held;
 use crate::claim::{ClaimSeen, matched};
 use crate::policy::PolicyKey;
+use crate::snapshot::{Interpreters, Rest, Snapshot};
 use crate::template::{BindingKey, Template, TemplateKey};
-use crate::world::{Answers, Rest, World};
 
 /// How two settled worlds are compared.
 #[derive(Clone, Copy)]
 pub(super) struct Comparison<'w> {
     /// Whether any override policy differs between them, or may mean other clusters.
     overrides_differ: bool,
-    answers: Answers<'w>,
+    interpreters: Interpreters<'w>,
 }
 
 /// A plan in the making.
@@ -71,23 +71,23 @@ impl Plan {
     pub fn only(mut self, is_meant: impl Fn(&TemplateKey) -> bool) -> (Self, usize) {
         let all = self.templates.len();
         self.templates.retain(|_, one| is_meant(&one.template));
-        let left_out = all - self.templates.len();
+        let skipped = all - self.templates.len();
         self.totals = Totals::default();
         self.templates.values().for_each(|one| self.totals.add(one));
-        (self, left_out)
+        (self, skipped)
     }
 }
 
 impl<'w> Comparison<'w> {
-    pub(super) fn new(before: &World, after: &World, answers: Answers<'w>) -> Self {
+    pub(super) fn new(before: &Snapshot, after: &Snapshot, interpreters: Interpreters<'w>) -> Self {
         let elsewhere = !after.overrides.is_empty() && before.clusters != after.clusters;
-        Self { overrides_differ: elsewhere || before.overrides != after.overrides, answers }
+        Self { overrides_differ: elsewhere || before.overrides != after.overrides, interpreters }
     }
 
     /// Compares whole worlds, template by template; both lists are in the same order.
     pub(super) fn worlds(
         self,
-        (before, after): (&World, &World),
+        (before, after): (&Snapshot, &Snapshot),
         touched: &BTreeSet<Arc<TemplateKey>>,
         reasons: BTreeMap<Arc<TemplateKey>, Arc<str>>,
     ) -> Plan {
@@ -113,17 +113,17 @@ impl<'w> Comparison<'w> {
         draft: &mut Draft,
     ) {
         let (was_pin, is_pin) = (was.pin(), is.pin());
-        let (clusters, fields) = clusters(was, is, self.overrides_differ, self.answers);
+        let (clusters, fields) = clusters(was, is, self.overrides_differ, self.interpreters);
         let claim = claim(was, is);
-        let held = is.held(is_pin.as_ref(), self.answers);
+        let held = is.held(is_pin.as_ref(), self.interpreters);
         let news = claim.is_some()
             || !clusters.is_empty()
-            || (held.is_some() && held != was.held(was_pin.as_ref(), self.answers));
+            || (held.is_some() && held != was.held(was_pin.as_ref(), self.interpreters));
         if news {
             // What waits stays where it is.
             let nowhere = held.is_none() && is.is_nowhere() && (claim.is_some() || !was.is_nowhere());
             let (clusters, fields) = (draft.shared(clusters), draft.shared_fields(fields));
-            let why = reason.unwrap_or_else(|| is.words(was, self.answers));
+            let why = reason.unwrap_or_else(|| is.words(was, self.interpreters));
             let template = Arc::clone(key);
             draft.add(TemplatePlan { template, claim, held, clusters, fields, nowhere, why });
         }
@@ -138,7 +138,7 @@ pub(super) fn id(key: &TemplateKey) -> String {
 
 /// What one world says about a template.
 pub(super) struct View<'w> {
-    pub(super) world: &'w World,
+    pub(super) snapshot: &'w Snapshot,
     pub(super) template: Option<&'w Template>,
     owner: Option<ClaimSeen<'w>>,
     /// The binding of its name, whosever it is.
@@ -148,25 +148,25 @@ pub(super) struct View<'w> {
 }
 
 impl<'w> View<'w> {
-    fn of(world: &'w World, key: &TemplateKey, binding: &BindingKey) -> View<'w> {
-        let template = world.templates.get(key).map(AsRef::as_ref);
-        View::new(world, key, template, world.bindings.get(binding).map(AsRef::as_ref))
+    fn of(snapshot: &'w Snapshot, key: &TemplateKey, binding: &BindingKey) -> View<'w> {
+        let template = snapshot.templates.get(key).map(AsRef::as_ref);
+        View::new(snapshot, key, template, snapshot.bindings.get(binding).map(AsRef::as_ref))
     }
 
     /// The same where the world need not have it yet.
-    pub(super) fn at(world: &'w World, key: &TemplateKey, rest: &'w Rest) -> View<'w> {
-        View::new(world, key, rest.template.as_deref(), rest.binding.as_deref())
+    pub(super) fn at(snapshot: &'w Snapshot, key: &TemplateKey, rest: &'w Rest) -> View<'w> {
+        View::new(snapshot, key, rest.template.as_deref(), rest.binding.as_deref())
     }
 
     fn new(
-        world: &'w World,
+        snapshot: &'w Snapshot,
         key: &TemplateKey,
         template: Option<&'w Template>,
         named: Option<&'w Binding>,
     ) -> View<'w> {
         let owner = template.and_then(|template| ClaimSeen::on(&template.labels, &template.annotations));
-        let binding = named.filter(|binding| crate::world::is_about(binding, key));
-        View { world, template, owner, named, binding }
+        let binding = named.filter(|binding| crate::snapshot::is_about(binding, key));
+        View { snapshot, template, owner, named, binding }
     }
 
     /// Which state of the template its clusters have: the one that its binding is pinned to, or its own where it
@@ -191,20 +191,20 @@ impl<'w> View<'w> {
     }
 
     /// What waits: a lazy or static policy that is not the one, or not the version, that the binding follows.
-    fn held(&self, pin: Option<&Pin>, answers: Answers<'_>) -> Option<HoldWhy> {
-        let policy = self.world.policies.get(&self.owner?.policy())?;
+    fn held(&self, pin: Option<&Pin>, interpreters: Interpreters<'_>) -> Option<HoldWhy> {
+        let policy = self.snapshot.policies.get(&self.owner?.policy())?;
         let of = |pin: &Pin| pin.policy.uid == policy.uid && pin.policy.generation == policy.generation;
         if pin.is_some_and(of) {
             return None;
         }
-        match self.world.look_at(self.template?, self.named, answers).activation {
+        match self.snapshot.look_at(self.template?, self.named, interpreters).activation {
             Activation::Hold(why) => Some(why),
             Activation::Follow(_) | Activation::Adopt => None,
         }
     }
 
     /// For what needed no new decision: it is gone, it has to leave, or it follows what it depends on.
-    fn words(&self, was: &View<'_>, answers: Answers<'_>) -> Arc<str> {
+    fn words(&self, was: &View<'_>, interpreters: Interpreters<'_>) -> Arc<str> {
         let Some(template) = self.template else { return "the template is deleted".into() };
         let tasks = |view: &View<'w>| view.binding.map_or(&[][..], |one| &one.spec.graceful_eviction_tasks);
         let known = |name: &str| {
@@ -217,10 +217,10 @@ impl<'w> View<'w> {
         if !evicted.is_empty() {
             return evicted.join("; ").into();
         }
-        if self.binding.is_none() && is_synced(template, self.world) {
+        if self.binding.is_none() && is_synced(template, self.snapshot) {
             return "every namespace goes to every cluster".into();
         }
-        self.world.look_at(template, self.named, answers).why().to_string().into()
+        self.snapshot.look_at(template, self.named, interpreters).why().to_string().into()
     }
 }
 
@@ -238,9 +238,9 @@ fn claim(was: &View<'_>, is: &View<'_>) -> Option<ClaimChange> {
 
 /// An owner that still matches did not let go; static mode chooses anew instead of taking.
 fn taken(is: &View<'_>, from: &PolicyKey) -> bool {
-    let owner = is.world.policies.get(from);
+    let owner = is.snapshot.policies.get(from);
     let matches = owner.zip(is.template).is_some_and(|(owner, template)| matched(owner, template).is_some());
-    matches && !is.world.gates.static_policy
+    matches && !is.snapshot.gates.static_policy
 }
 
 impl AddAssign for Totals {

@@ -13,8 +13,8 @@ use super::difference::{Comparison, Draft, View};
 use super::{Plan, Texts};
 use crate::dependencies;
 use crate::placement::Recent;
+use crate::snapshot::{Interpreters, Rest, Snapshot, is_definition};
 use crate::template::{BindingKey, TemplateKey};
-use crate::world::{Answers, Rest, World, is_definition};
 
 /// Fewer templates than this are not worth another thread; tests want several parts of what little they have.
 const PART_MIN: usize = if cfg!(test) { 2 } else { 1_000 };
@@ -31,15 +31,15 @@ struct Part {
 /// Templates by themselves can be looked at side by side, so each core takes a part of them. The answer is
 /// the same with any number of cores.
 pub(super) fn one_by_one(
-    before: &World,
-    after: &World,
+    before: &Snapshot,
+    after: &Snapshot,
     touched: &BTreeSet<Arc<TemplateKey>>,
-    answers: Answers<'_>,
+    interpreters: Interpreters<'_>,
 ) -> Option<Plan> {
     let keys: Vec<&Arc<TemplateKey>> = touched.iter().collect();
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let size = keys.len().div_ceil(cores).max(PART_MIN);
-    let worlds = Worlds { before, after, answers };
+    let worlds = Worlds { before, after, interpreters };
     let (alone, parts) = thread::scope(|scope| {
         let parts: Vec<_> = keys.chunks(size).map(|keys| scope.spawn(move || worlds.part(keys))).collect();
         (worlds.are_attached(), parts.into_iter().map(joined).collect::<Option<Vec<Part>>>())
@@ -58,28 +58,30 @@ fn joined(part: thread::ScopedJoinHandle<'_, Option<Part>>) -> Option<Part> {
 
 #[derive(Clone, Copy)]
 struct Worlds<'w> {
-    before: &'w World,
-    after: &'w World,
-    answers: Answers<'w>,
+    before: &'w Snapshot,
+    after: &'w Snapshot,
+    interpreters: Interpreters<'w>,
 }
 
 impl Worlds<'_> {
     /// True when no attached binding is other than those that need it want it.
     fn are_attached(self) -> bool {
-        [self.before, self.after].into_iter().all(|world| world.attachments(self.answers).is_empty())
+        [self.before, self.after]
+            .into_iter()
+            .all(|snapshot| snapshot.attachments(self.interpreters).is_empty())
     }
 
     /// Compares what both worlds say about each of these; none where one concerns another.
     fn part(self, keys: &[&Arc<TemplateKey>]) -> Option<Part> {
-        let Worlds { before, after, answers } = self;
-        let comparison = Comparison::new(before, after, answers);
+        let Worlds { before, after, interpreters } = self;
+        let comparison = Comparison::new(before, after, interpreters);
         let (mut part, mut texts) = (Part { draft: Draft::default(), taken: Vec::new() }, Texts::default());
         let (mut recent_before, mut recent_after) = (Recent::default(), Recent::default());
         for key in keys {
             let binding_key = key.binding();
-            let was = before.rest(key, &binding_key, answers, &mut recent_before, |_| {});
+            let was = before.rest(key, &binding_key, interpreters, &mut recent_before, |_| {});
             let mut reason = None;
-            let is = after.rest(key, &binding_key, answers, &mut recent_after, |decided| {
+            let is = after.rest(key, &binding_key, interpreters, &mut recent_after, |decided| {
                 reason = (!decided.is_settled()).then(|| texts.of(decided));
             });
             if was.is_news() || (is.bound && self.concerns_others(&was, &is)) {
@@ -106,11 +108,11 @@ impl Worlds<'_> {
             || self.takes_along(self.after, is)
     }
 
-    fn takes_along(self, world: &World, rest: &Rest) -> bool {
+    fn takes_along(self, snapshot: &Snapshot, rest: &Rest) -> bool {
         let Some(binding) = rest.binding.as_ref().filter(|binding| binding.spec.propagate_deps) else {
             return false;
         };
-        let needs = dependencies::needs(binding, rest.template.as_deref(), self.answers.dependencies);
-        needs.iter().any(|reference| !world.found(reference).is_empty())
+        let needs = dependencies::needs(binding, rest.template.as_deref(), self.interpreters.dependencies);
+        needs.iter().any(|reference| !snapshot.found(reference).is_empty())
     }
 }

@@ -12,20 +12,20 @@ use super::copies::is_synced;
 use super::difference::id;
 use super::{Action, ClusterPlan, Plan, TemplatePlan, Totals};
 use crate::interpret::told_replicas;
+use crate::snapshot::{Interpreters, Snapshot};
 use crate::template::{Template, TemplateKey};
 use crate::works::{Sources, namespace_works, works};
-use crate::world::{Answers, World};
 
 /// Why a template is in the plan whose Works are rendered otherwise.
 const RENDERED: &str = "its Work is not what would be rendered now";
 
 /// Adds to the plan of a restart what would be written because Works are missing or say something else.
-pub fn add_rendered(plan: &mut Plan, world: &World, existing: &[Work], answers: Answers<'_>) {
-    let mut world = world.clone();
-    world.settle_all(answers);
+pub fn add_rendered(plan: &mut Plan, snapshot: &Snapshot, existing: &[Work], interpreters: Interpreters<'_>) {
+    let mut snapshot = snapshot.clone();
+    snapshot.settle_all(interpreters);
     let existing = Existing::of(existing);
-    for template in world.templates.iter() {
-        let written = written(&world, template, &existing);
+    for template in snapshot.templates.iter() {
+        let written = written(&snapshot, template, &existing);
         if !written.is_empty() {
             add(plan, &template.key, written);
         }
@@ -76,30 +76,34 @@ fn binding_id(metadata: &ObjectMeta) -> &str {
 }
 
 /// What would be written for one template, by cluster.
-fn written(world: &World, template: &Template, existing: &Existing<'_>) -> BTreeMap<String, ClusterPlan> {
+fn written(
+    snapshot: &Snapshot,
+    template: &Template,
+    existing: &Existing<'_>,
+) -> BTreeMap<String, ClusterPlan> {
     let mut all = BTreeMap::new();
-    if is_synced(template, world) {
-        let overrides = overrides(world, "");
+    if is_synced(template, snapshot) {
+        let overrides = overrides(snapshot, "");
         let name = names::work_name(&template.key.kind, &template.key.name, "");
         let found = existing.of_namespaces.get(name.as_str()).map_or(&[][..], Vec::as_slice);
         let sources = Sources {
             template: None,
             overrides: &overrides,
-            clusters: &world.clusters,
+            clusters: &snapshot.clusters,
             existing: found,
             needed_in: &[],
         };
         all.extend(differences(namespace_works(template, sources), found));
     }
-    let binding = world.bindings.get(&template.key.binding());
+    let binding = snapshot.bindings.get(&template.key.binding());
     let own = |binding: &&Arc<Binding>| crate::binding::refusal(template, binding).is_none();
     if let Some(binding) = binding.filter(own) {
-        let overrides = overrides(world, &template.key.namespace);
+        let overrides = overrides(snapshot, &template.key.namespace);
         let found = existing.of_bindings.get(binding_id(&binding.metadata)).map_or(&[][..], Vec::as_slice);
         let sources = Sources {
             template: Some(template),
             overrides: &overrides,
-            clusters: &world.clusters,
+            clusters: &snapshot.clusters,
             existing: found,
             needed_in: &[],
         };
@@ -109,9 +113,9 @@ fn written(world: &World, template: &Template, existing: &Existing<'_>) -> BTree
 }
 
 /// The override policies that may be about what is in a namespace, or in none.
-fn overrides(world: &World, namespace: &str) -> Vec<OverridePolicy> {
+fn overrides(snapshot: &Snapshot, namespace: &str) -> Vec<OverridePolicy> {
     let near = |name: &str| name.is_empty() || name == namespace;
-    let all = world.overrides.iter().filter(|(key, _)| near(&key.namespace));
+    let all = snapshot.overrides.iter().filter(|(key, _)| near(&key.namespace));
     all.map(|(_, policy)| OverridePolicy::clone(policy)).collect()
 }
 

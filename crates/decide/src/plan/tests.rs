@@ -69,62 +69,62 @@ fn override_policy(value: &str) -> Value {
 /// Taking over from Karmada is a restart.
 #[test]
 fn c7_what_karmada_propagated_is_not_updated() {
-    let mut world = World::default();
+    let mut snapshot = Snapshot::default();
     let past =
         [cluster("m1"), cluster("m2"), put(override_policy("a")), put(policy(2, 1, 2, (false, false)))];
     for change in past.into_iter().chain((0..2).map(|number| put(template(number, 1)))) {
-        world.apply(&change).expect("readable");
+        snapshot.apply(&change).expect("readable");
     }
-    world.settle_all(Answers::BRAIN);
-    for binding in Arc::make_mut(&mut world.bindings).values_mut() {
+    snapshot.settle_all(Interpreters::BUILT_IN);
+    for binding in Arc::make_mut(&mut snapshot.bindings).values_mut() {
         Arc::make_mut(binding).metadata.annotations.remove(api::records::PIN);
     }
-    let plan = unsettled(&world, Answers::BRAIN);
+    let plan = unsettled(&snapshot, Interpreters::BUILT_IN);
     let acts: Vec<_> = plan.templates.values().flat_map(|template| template.clusters.iter()).collect();
-    assert!(world.bindings.len() == 2 && acts.is_empty(), "{acts:?}");
-    world.apply(&put(policy(2, 2, 0, (false, false)))).expect("readable");
-    let moves = unsettled(&world, Answers::BRAIN);
+    assert!(snapshot.bindings.len() == 2 && acts.is_empty(), "{acts:?}");
+    snapshot.apply(&put(policy(2, 2, 0, (false, false)))).expect("readable");
+    let moves = unsettled(&snapshot, Interpreters::BUILT_IN);
     assert_eq!(moves.templates.values().map(|template| template.clusters.len()).sum::<usize>(), 2);
 }
 
 /// Every Work of a settled world, as its controllers would have written it.
-fn rendered(world: &World) -> Vec<Work> {
+fn rendered(snapshot: &Snapshot) -> Vec<Work> {
     let of_template = |template: &Arc<Template>| {
         let sources = Sources {
             template: Some(template.as_ref()),
             overrides: &[],
-            clusters: &world.clusters,
+            clusters: &snapshot.clusters,
             existing: &[],
             needed_in: &[],
         };
-        let binding = world.bindings.get(&template.key.binding());
+        let binding = snapshot.bindings.get(&template.key.binding());
         let of_binding = binding.map(|binding| works(binding, sources).works);
         let of_namespace = (template.key.kind == "Namespace").then(|| namespace_works(template, sources));
         of_binding.into_iter().chain(of_namespace).flat_map(BTreeMap::into_values).collect::<Vec<_>>()
     };
-    world.templates.iter().flat_map(of_template).collect()
+    snapshot.templates.iter().flat_map(of_template).collect()
 }
 
 #[test]
 fn m5_the_plan_of_a_restart_names_every_work_that_would_be_written() {
-    let mut world = World::default();
+    let mut snapshot = Snapshot::default();
     let metadata = json!({"name": "team", "uid": "n", "resourceVersion": "1", "labels": {"owner": "me"}});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
     let past = [cluster("m1"), cluster("m2"), put(policy(2, 1, 2, (false, false)))];
     for change in past.into_iter().chain([put(template(0, 1)), put(namespace)]) {
-        world.apply(&change).expect("readable");
+        snapshot.apply(&change).expect("readable");
     }
-    world.settle_all(Answers::BRAIN);
-    for binding in Arc::make_mut(&mut world.bindings).values_mut() {
+    snapshot.settle_all(Interpreters::BUILT_IN);
+    for binding in Arc::make_mut(&mut snapshot.bindings).values_mut() {
         let label = api::labels::RESOURCE_BINDING_PERMANENT_ID.to_owned();
         Arc::make_mut(binding).metadata.labels.insert(label, "id".to_owned());
     }
     let planned = |existing: &[Work]| {
-        let mut plan = unsettled(&world, Answers::BRAIN);
-        add_rendered(&mut plan, &world, existing, Answers::BRAIN);
+        let mut plan = unsettled(&snapshot, Interpreters::BUILT_IN);
+        add_rendered(&mut plan, &snapshot, existing, Interpreters::BUILT_IN);
         plan
     };
-    let mut existing = rendered(&world);
+    let mut existing = rendered(&snapshot);
     assert_eq!(existing.len(), 4);
     assert_eq!(planned(&existing), Plan::default());
     for work in &mut existing {
@@ -174,24 +174,24 @@ proptest! {
         edits in prop::collection::vec(changes(), 1..3),
         at_rest in prop::bool::weighted(0.8),
     ) {
-        let mut world = World::default();
+        let mut snapshot = Snapshot::default();
         for member in ["m1", "m2"] {
-            world.apply(&cluster(member)).expect("a cluster");
+            snapshot.apply(&cluster(member)).expect("a cluster");
         }
         for (change, settle) in past {
-            world.apply(&change).expect("readable");
+            snapshot.apply(&change).expect("readable");
             if settle {
-                world.settle_all(Answers::BRAIN);
+                snapshot.settle_all(Interpreters::BUILT_IN);
             }
         }
         if at_rest {
-            world.settle_all(Answers::BRAIN);
+            snapshot.settle_all(Interpreters::BUILT_IN);
         }
-        let (after, touched) = made(&world, &edits).expect("readable");
-        if let Some(short) = one_by_one(&world, &after, &touched, Answers::BRAIN) {
-            prop_assert_eq!(short, between_worlds(&world, &edits, Answers::BRAIN).expect("readable"));
+        let (after, touched) = made(&snapshot, &edits).expect("readable");
+        if let Some(short) = one_by_one(&snapshot, &after, &touched, Interpreters::BUILT_IN) {
+            prop_assert_eq!(short, between_worlds(&snapshot, &edits, Interpreters::BUILT_IN).expect("readable"));
         }
-        let plan = plan(&world, &edits, Answers::BRAIN).expect("readable");
+        let plan = plan(&snapshot, &edits, Interpreters::BUILT_IN).expect("readable");
         let read: Plan = serde_json::from_value(json!(plan)).expect("what was written can be read");
         prop_assert_eq!(&read, &plan);
         prop_assert_eq!(plan.clone().only(|_| true), (plan, 0));

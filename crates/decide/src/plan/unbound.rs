@@ -7,12 +7,12 @@ use std::sync::Arc;
 use super::copies::in_use;
 use super::difference::Draft;
 use super::{Action, ClusterPlan, Plan, TemplatePlan};
+use crate::snapshot::Snapshot;
 use crate::template::{BindingKey, TemplateKey};
-use crate::world::World;
 
 /// What the deletion of a binding would do; nothing if there is none.
-pub fn unbound(world: &World, key: &BindingKey) -> Plan {
-    let Some(binding) = world.bindings.get(key) else { return Plan::default() };
+pub fn unbound(snapshot: &Snapshot, key: &BindingKey) -> Plan {
+    let Some(binding) = snapshot.bindings.get(key) else { return Plan::default() };
     let gone = in_use(binding).into_iter().map(|(cluster, replicas)| {
         let action = Action::Delete { replicas };
         (cluster.to_owned(), ClusterPlan { action, suspended: false, after: Vec::new(), held_by: Vec::new() })

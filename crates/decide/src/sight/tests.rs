@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::plan::plan;
+use crate::snapshot::{Change, Interpreters};
 use crate::why::{steps, why};
-use crate::world::{Answers, Change};
 
 /// A part of every name of the other tenant.
 const OTHERS: &str = "stranger";
@@ -45,7 +45,7 @@ fn key(namespace: &str, name: &str) -> TemplateKey {
     }
 }
 
-fn whole() -> World {
+fn whole() -> Snapshot {
     let enabled = json!([{ "groupVersion": "apps/v1", "resources": [{ "name": "deployments", "kind": "Deployment" }] }]);
     let cluster = |name: &str| {
         put(json!({
@@ -53,7 +53,7 @@ fn whole() -> World {
             "status": { "apiEnablements": enabled },
         }))
     };
-    let mut world = World::default();
+    let mut snapshot = Snapshot::default();
     let objects = [
         cluster("m1"),
         cluster("m2"),
@@ -71,10 +71,10 @@ fn whole() -> World {
         put(deployment("b", &format!("{OTHERS}-web"))),
     ];
     for object in objects {
-        world.apply(&object).expect("readable");
+        snapshot.apply(&object).expect("readable");
     }
-    world.settle_all(Answers::BRAIN);
-    world
+    snapshot.settle_all(Interpreters::BUILT_IN);
+    snapshot
 }
 
 /// Asks with the sight of a tenant of namespace `a`.
@@ -88,12 +88,12 @@ fn as_tenant<Answer>(ask: impl FnOnce(&Sight<'_>) -> Answer) -> Answer {
 #[test]
 fn what_a_tenant_sees_is_decided_as_in_the_whole_world() {
     let whole = whole();
-    let seen = as_tenant(|sight| sight.world(&whole));
+    let seen = as_tenant(|sight| sight.snapshot(&whole));
     assert_eq!((whole.templates.len(), seen.templates.len()), (3, 2));
     for name in ["web", "plain"] {
         let key = key("a", name);
-        let of_whole = why(&whole, &key, Answers::BRAIN).expect("it is there");
-        let of_seen = why(&seen, &key, Answers::BRAIN).expect("it is there");
+        let of_whole = why(&whole, &key, Interpreters::BUILT_IN).expect("it is there");
+        let of_seen = why(&seen, &key, Interpreters::BUILT_IN).expect("it is there");
         let [of_whole, of_seen] = [of_whole, of_seen].map(|why| as_tenant(|sight| sight.why(why)));
         assert_eq!(of_whole, of_seen, "{name}");
         assert!(
@@ -107,10 +107,10 @@ fn what_a_tenant_sees_is_decided_as_in_the_whole_world() {
 fn nothing_of_the_other_tenant_is_seen() {
     let whole = whole();
     assert!(format!("{whole:?}").contains(OTHERS), "there is something to hide");
-    let seen = as_tenant(|sight| sight.world(&whole));
+    let seen = as_tenant(|sight| sight.snapshot(&whole));
     assert!(!format!("{seen:?}").contains(OTHERS), "{seen:?}");
     for name in ["web", "plain"] {
-        let steps = steps(&seen, &key("a", name), "m2", Answers::BRAIN);
+        let steps = steps(&seen, &key("a", name), "m2", Interpreters::BUILT_IN);
         assert!(!json!(steps).to_string().contains(OTHERS), "{steps:?}");
     }
     // A policy of the cluster that moves both: one template is shown, the other counted.
@@ -121,7 +121,7 @@ fn nothing_of_the_other_tenant_is_seen() {
         namespace: "b".to_owned(),
         name: format!("{OTHERS}-own"),
     };
-    let whole_plan = plan(&whole, &[moved, released], Answers::BRAIN).expect("readable");
+    let whole_plan = plan(&whole, &[moved, released], Interpreters::BUILT_IN).expect("readable");
     assert!(json!(whole_plan).to_string().contains(OTHERS));
     let all = whole_plan.templates.len();
     let (plan, hidden) = as_tenant(|sight| sight.plan(whole_plan));

@@ -16,8 +16,8 @@ use crate::claim::ClaimReason;
 use crate::placement::Refusal;
 use crate::policy::PolicyKey;
 use crate::propagation::Propagation;
+use crate::snapshot::{Interpreters, Snapshot};
 use crate::template::{Template, TemplateKey};
-use crate::world::{Answers, World};
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,30 +107,35 @@ pub enum Step {
 
 /// What would have to be done to get a template onto a cluster, in order; nothing if it is there. None if there
 /// is no such template.
-pub fn steps(world: &World, key: &TemplateKey, cluster: &str, answers: Answers<'_>) -> Option<Vec<Step>> {
-    let template = world.templates.get(key)?;
-    let decided = world.look(key, answers)?;
-    if !world.clusters.iter().any(|known| known.metadata.name == cluster) {
+pub fn steps(
+    snapshot: &Snapshot,
+    key: &TemplateKey,
+    cluster: &str,
+    interpreters: Interpreters<'_>,
+) -> Option<Vec<Step>> {
+    let template = snapshot.templates.get(key)?;
+    let decided = snapshot.look(key, interpreters)?;
+    if !snapshot.clusters.iter().any(|known| known.metadata.name == cluster) {
         return Some(vec![Step::Join]);
     }
     if let Some(because) = decided.refusal {
         return Some(vec![Step::Rename { because }]);
     }
-    let stored = world.bindings.get(&key.binding()).map(AsRef::as_ref);
+    let stored = snapshot.bindings.get(&key.binding()).map(AsRef::as_ref);
     if let Some(binding) = stored.filter(|binding| binding.spec.placement.is_none()) {
-        let there = part(world, template, binding, cluster);
+        let there = part(snapshot, template, binding, cluster);
         let there = there.is_some_and(|part| matches!(part.verdict, Verdict::Chosen { .. }));
         return Some(if there {
-            held(world, template, binding, &decided, cluster)
+            held(snapshot, template, binding, &decided, cluster)
         } else {
             vec![Step::MoveDependents]
         });
     }
-    let then = ahead(world, template, &decided, answers);
+    let then = ahead(snapshot, template, &decided, interpreters);
     let owner = decided.claim.policy().map(|owner| owner.key.clone());
     let next = then.as_ref().and_then(|then| then.claim.policy()).map(|next| next.key.clone());
     let Some(policy) = next.clone().or_else(|| owner.clone()) else {
-        return Some(vec![without_owner(world, template, &decided)]);
+        return Some(vec![without_owner(snapshot, template, &decided)]);
     };
     let mut steps = Vec::new();
     if let Activation::Hold(HoldWhy::MissingOverrides { names, .. }) = &decided.activation {
@@ -138,7 +143,7 @@ pub fn steps(world: &World, key: &TemplateKey, cluster: &str, answers: Answers<'
     }
     let wanted = then.and_then(|then| then.binding).or_else(|| decided.binding.clone());
     let Some(binding) = wanted.as_ref().or(stored) else { return Some(steps) };
-    let part = part(world, template, binding, cluster);
+    let part = part(snapshot, template, binding, cluster);
     let placement = part.as_ref().and_then(|part| placing(&policy, &binding.spec.resource, part));
     let moves = placement.is_some() || stored.is_none_or(|stored| !names(stored, cluster));
     steps.extend(placement);
@@ -147,7 +152,7 @@ pub fn steps(world: &World, key: &TemplateKey, cluster: &str, answers: Answers<'
         let chooses_anew = owner.as_ref() != Some(&next);
         steps.push(Step::Activate { policy: next, chooses_anew });
     }
-    steps.extend(held(world, template, stored.unwrap_or(binding), &decided, cluster));
+    steps.extend(held(snapshot, template, stored.unwrap_or(binding), &decided, cluster));
     let failed = part.and_then(|part| part.failed_override);
     steps.extend(failed.map(|failed| Step::FixOverride { policy: failed.policy }));
     Some(steps)
@@ -158,21 +163,21 @@ fn names(binding: &Binding, cluster: &str) -> bool {
 }
 
 /// The part of a cluster, if the binding is placed anew.
-fn part(world: &World, template: &Template, binding: &Binding, cluster: &str) -> Option<ClusterWhy> {
-    let placed = anew(binding, world);
+fn part(snapshot: &Snapshot, template: &Template, binding: &Binding, cluster: &str) -> Option<ClusterWhy> {
+    let placed = anew(binding, snapshot);
     let mut binding = binding.clone();
     placed.write_spec(&mut binding);
-    clusters(world, template, &binding, &placed).into_iter().find(|part| part.name == cluster)
+    clusters(snapshot, template, &binding, &placed).into_iter().find(|part| part.name == cluster)
 }
 
-fn without_owner(world: &World, template: &Template, decided: &Propagation) -> Step {
+fn without_owner(snapshot: &Snapshot, template: &Template, decided: &Propagation) -> Step {
     if matches!(decided.activation, Activation::Hold(HoldWhy::Foreign)) {
         return Step::LetPoliciesAct;
     }
-    if decided.claim.why().reason == ClaimReason::LeftOut {
+    if decided.claim.why().reason == ClaimReason::SkippedResources {
         return Step::StopLeavingOut;
     }
-    let near = world.policies.iter().filter_map(|policy| bystander(policy, template));
+    let near = snapshot.policies.iter().filter_map(|policy| bystander(policy, template));
     match near.max_by_key(|bystander| bystander.because) {
         Some(Bystander { policy, because }) => Step::Select { policy, because },
         None => Step::CreatePolicy,
@@ -198,13 +203,13 @@ fn placing(owner: &PolicyKey, resource: &api::binding::ObjectReference, part: &C
 }
 
 fn held(
-    world: &World,
+    snapshot: &Snapshot,
     template: &Template,
     binding: &Binding,
     decided: &Propagation,
     cluster: &str,
 ) -> Vec<Step> {
-    let holds = holds(world, template, binding, &decided.claim).into_iter();
+    let holds = holds(snapshot, template, binding, &decided.claim).into_iter();
     let there =
         holds.filter(|hold| hold.clusters.is_empty() || hold.clusters.iter().any(|name| name == cluster));
     there.map(|hold| Step::Resume { hold }).collect()

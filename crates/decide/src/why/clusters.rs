@@ -14,9 +14,9 @@ use crate::overrides::Failed;
 use crate::placement::{Failure, Placement, Refusal};
 use crate::policy::PolicyKey;
 use crate::readiness::{Unknown, unknown};
+use crate::snapshot::Snapshot;
 use crate::template::Template;
 use crate::works::{Frozen, Sources, Works, targets, works};
-use crate::world::World;
 
 /// One cluster's part in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,15 +67,15 @@ pub enum Verdict {
 
 /// What there is to say about every cluster, by name.
 pub(super) fn clusters(
-    world: &World,
+    snapshot: &Snapshot,
     template: &Template,
     binding: &Binding,
     placed: &Placement,
 ) -> Vec<ClusterWhy> {
     let chosen: BTreeMap<String, i32> =
         targets(&binding.spec).into_iter().map(|target| (target.name, target.replicas)).collect();
-    let rendered = rendered(world, template, binding);
-    let known = world.clusters.iter().map(|cluster| (cluster.metadata.name.as_str(), Some(cluster)));
+    let rendered = rendered(snapshot, template, binding);
+    let known = snapshot.clusters.iter().map(|cluster| (cluster.metadata.name.as_str(), Some(cluster)));
     let mut all: BTreeMap<&str, Option<&Cluster>> = chosen.keys().map(|name| (name.as_str(), None)).collect();
     all.extend(known);
     let why = |(name, cluster): (&str, Option<&Cluster>)| {
@@ -98,13 +98,13 @@ pub(super) fn clusters(
 }
 
 /// Why nothing newer reaches the members; none if everything does.
-pub(super) fn frozen(world: &World, template: &Template, binding: &Binding) -> Option<Frozen> {
-    rendered(world, template, binding).frozen
+pub(super) fn frozen(snapshot: &Snapshot, template: &Template, binding: &Binding) -> Option<Frozen> {
+    rendered(snapshot, template, binding).frozen
 }
 
-fn rendered(world: &World, template: &Template, binding: &Binding) -> Works {
+fn rendered(snapshot: &Snapshot, template: &Template, binding: &Binding) -> Works {
     let own = |key: &PolicyKey| key.namespace.is_empty() || key.namespace == template.key.namespace;
-    let overrides: Vec<OverridePolicy> = world
+    let overrides: Vec<OverridePolicy> = snapshot
         .overrides
         .iter()
         .filter(|(key, _)| own(key))
@@ -113,7 +113,7 @@ fn rendered(world: &World, template: &Template, binding: &Binding) -> Works {
     let sources = Sources {
         template: Some(template),
         overrides: &overrides,
-        clusters: &world.clusters,
+        clusters: &snapshot.clusters,
         existing: &[],
         needed_in: &[],
     };

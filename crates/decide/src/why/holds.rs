@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::binding::is_held;
 use crate::claim::Claim;
 use crate::policy::PolicyKey;
+use crate::snapshot::Snapshot;
 use crate::template::Template;
 use crate::works::targets;
-use crate::world::World;
 
 /// Somebody who holds it back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub enum Holder {
 }
 
 /// Everybody who holds a template back.
-pub(super) fn holds(world: &World, template: &Template, binding: &Binding, claim: &Claim) -> Vec<Hold> {
+pub(super) fn holds(snapshot: &Snapshot, template: &Template, binding: &Binding, claim: &Claim) -> Vec<Hold> {
     let pin = Pin::read(&binding.metadata);
     let own = match claim.policy() {
         Some(policy) => {
@@ -48,7 +48,7 @@ pub(super) fn holds(world: &World, template: &Template, binding: &Binding, claim
         }
         None => pin.and_then(|pin| pin.suspension).map(|brake| (Holder::LastPolicy, brake)),
     };
-    let rollouts = world.rollouts.values().filter(|rollout| rollout.matches(template));
+    let rollouts = snapshot.rollouts.values().filter(|rollout| rollout.matches(template));
     let rollouts = rollouts
         .filter_map(|rollout| Some((Holder::Rollout(rollout.key.clone()), rollout.spec.suspension.clone()?)));
     let mut holds: Vec<Hold> =

@@ -8,8 +8,8 @@ use crate::claim::{Blocked, Claim, may_take};
 use crate::gates::Gates;
 use crate::policy::PolicyKey;
 use crate::selector::Specificity;
+use crate::snapshot::Snapshot;
 use crate::template::Template;
-use crate::world::World;
 
 /// A policy that matches and does not own the template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,14 +52,14 @@ pub enum Lost {
 }
 
 /// Those that match and lost, best first.
-pub(super) fn rivals(world: &World, template: &Template, claim: &Claim) -> Vec<Rival> {
+pub(super) fn rivals(snapshot: &Snapshot, template: &Template, claim: &Claim) -> Vec<Rival> {
     let candidates = &claim.why().candidates;
     let owner = claim.policy().map(|owner| &owner.key);
     let place = candidates.iter().position(|candidate| Some(&candidate.policy) == owner);
     let others = candidates.iter().enumerate().filter(|(_, candidate)| Some(&candidate.policy) != owner);
     let lost = |at: usize| match place {
         None => Lost::Unclaimed,
-        Some(place) if at < place => blocked(world, template, claim, &candidates[at].policy),
+        Some(place) if at < place => blocked(snapshot, template, claim, &candidates[at].policy),
         Some(place) => {
             let (won, lost) = (&candidates[place], &candidates[at]);
             if won.policy.scope() != lost.policy.scope() {
@@ -76,12 +76,12 @@ pub(super) fn rivals(world: &World, template: &Template, claim: &Claim) -> Vec<R
     others.map(|(at, candidate)| Rival { policy: candidate.policy.clone(), because: lost(at) }).collect()
 }
 
-fn blocked(world: &World, template: &Template, claim: &Claim, better: &PolicyKey) -> Lost {
-    let Gates { static_policy, .. } = world.gates;
-    let pair = world.policies.get(better).zip(claim.policy());
-    let refused = pair.and_then(|(policy, owner)| may_take(policy, owner, template, &world.gates).err());
-    let why = match (world.gates.left_out.has(&template.key), static_policy) {
-        (true, _) => Blocked::LeftOut,
+fn blocked(snapshot: &Snapshot, template: &Template, claim: &Claim, better: &PolicyKey) -> Lost {
+    let Gates { static_policy, .. } = snapshot.gates;
+    let pair = snapshot.policies.get(better).zip(claim.policy());
+    let refused = pair.and_then(|(policy, owner)| may_take(policy, owner, template, &snapshot.gates).err());
+    let why = match (snapshot.gates.skipped.has(&template.key), static_policy) {
+        (true, _) => Blocked::SkippedResources,
         (false, true) => Blocked::Static,
         (false, false) => refused.unwrap_or(Blocked::Never),
     };

@@ -1,4 +1,4 @@
-//! Does a member still have what a Work says? Answers from what was written before, so that news about an
+//! Does a member still have what a Work says? Interpreters from what was written before, so that news about an
 //! object's status is no reason to write to the member, and a restart is none either.
 
 use std::borrow::Cow;

@@ -9,18 +9,18 @@ use super::kept::Left;
 use super::manifest::{Field, Manifest};
 use super::render::{new_id, record_managed_keys};
 use super::{Sources, cluster_of};
-use crate::left_out::LeftOut;
 use crate::overrides::{Overridden, overrides, remembered};
+use crate::skipped::SkippedResources;
 use crate::template::Template;
 
 /// True when a namespace is sent to members.
-pub fn is_synced(namespace: &Template, left_out: &LeftOut) -> bool {
+pub fn is_synced(namespace: &Template, skipped: &SkippedResources) -> bool {
     let name = namespace.key.name.as_str();
     let skip = namespace.labels.get(labels::SKIP_AUTO_PROPAGATION);
     let kept = name == "default"
         || name.starts_with("kube-")
         || names::is_reserved_namespace(name)
-        || left_out.has_namespace(name);
+        || skipped.has_namespace(name);
     !kept && !namespace.deleting && !skip.is_some_and(|value| value.eq_ignore_ascii_case(labels::TRUE))
 }
 
@@ -136,9 +136,9 @@ mod tests {
 
     #[test]
     fn some_namespaces_stay_where_they_are() {
-        let left_out = LeftOut::read("lab-.*", "").expect("readable");
+        let skipped = SkippedResources::read("lab-.*", "").expect("readable");
         let check = |name: &str, labels: Value, expected: bool| {
-            assert_eq!(is_synced(&namespace(name, labels), &left_out), expected, "{name}");
+            assert_eq!(is_synced(&namespace(name, labels), &skipped), expected, "{name}");
         };
         check("team", json!({}), true);
         check("lab-1", json!({}), false);

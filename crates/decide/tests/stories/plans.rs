@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use decide::plan::{Plan, plan};
 use decide::policy_status::template_counts;
+use decide::snapshot::{Change, Interpreters};
 use decide::why::why;
-use decide::world::{Answers, Change};
 use decide::{PolicyKey, TemplateKey};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn delete(kind: &str, namespace: &str, name: &str) -> Change {
 }
 
 fn check(story: &Story, changes: &[Change], expected: Expect) -> Plan {
-    let planned = plan(&story.world, changes, Answers::BRAIN).expect("the changes can be read");
+    let planned = plan(&story.snapshot, changes, Interpreters::BUILT_IN).expect("the changes can be read");
     expected.assert_eq(&planned.to_string());
     planned
 }
@@ -153,13 +153,13 @@ fn an_override_updates_what_it_changes() {
         });
         Change::Put(Arc::new(object))
     };
-    let changed = plan(&story.world, &[override_of(true)], Answers::BRAIN).expect("readable");
+    let changed = plan(&story.snapshot, &[override_of(true)], Interpreters::BUILT_IN).expect("readable");
     assert_eq!((changed.totals.updated, changed.totals.templates), (1, 1));
-    let mut world = story.world.clone();
-    world.apply(&override_of(true)).expect("readable");
-    let again = plan(&world, &[override_of(true)], Answers::BRAIN).expect("readable");
+    let mut snapshot = story.snapshot.clone();
+    snapshot.apply(&override_of(true)).expect("readable");
+    let again = plan(&snapshot, &[override_of(true)], Interpreters::BUILT_IN).expect("readable");
     assert!(again.is_empty(), "the same override again is no news");
-    let other = plan(&world, &[override_of(false)], Answers::BRAIN).expect("readable");
+    let other = plan(&snapshot, &[override_of(false)], Interpreters::BUILT_IN).expect("readable");
     assert_eq!(other.totals.updated, 1);
 }
 
@@ -169,7 +169,7 @@ fn a_change_that_cannot_be_read_is_an_error() {
     let broken = Change::Put(Arc::new(
         json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "spec": 7}),
     ));
-    let error = plan(&story.world, &[broken], Answers::BRAIN).expect_err("no policy").to_string();
+    let error = plan(&story.snapshot, &[broken], Interpreters::BUILT_IN).expect_err("no policy").to_string();
     assert!(error.starts_with("read PropagationPolicy ?:"), "{error}");
 }
 
@@ -189,7 +189,7 @@ fn why_tells_everything_about_a_template() {
          cluster-policy cpp selects nginx on m5 priority 9 always
          policy pp1 selects nginx on m2 lazy suspend m1",
     );
-    let answer = why(&story.world, &nginx(), Answers::BRAIN).expect("there is one");
+    let answer = why(&story.snapshot, &nginx(), Interpreters::BUILT_IN).expect("there is one");
     expect!["Deployment default/nginx: PropagationPolicy default/pp1 claims it and still matches; PropagationPolicy default/pp1 is lazy, so its generation 2 waits until the template changes (L1); generation 1 holds until then; nothing is written to m1 while it is suspended. Scheduled because the placement changed: 1 replica in full to each cluster: m1 1."].assert_eq(&answer.to_string());
     let bystanders: Vec<String> = answer.bystanders.iter().map(ToString::to_string).collect();
     expect![[r#"
@@ -216,7 +216,7 @@ fn the_counts_of_a_policy() {
     );
     let counts = |name: &str| {
         let key = PolicyKey { namespace: "default".into(), name: name.into() };
-        template_counts(story.world.policies.get(&key).expect("there is one"), &story.world)
+        template_counts(story.snapshot.policies.get(&key).expect("there is one"), &story.snapshot)
     };
     let (first, second) = (counts("pp1"), counts("pp2"));
     assert_eq!((first.claimed, first.up_to_date, first.pending_activation), (1, 0, 1));

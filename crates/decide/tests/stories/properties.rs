@@ -6,8 +6,8 @@ use std::sync::Arc;
 use api::Scope;
 use decide::claim::{claim_on, matched};
 use decide::plan::{Action, plan};
-use decide::world::{Answers, Change};
-use decide::{Policies, PolicyKey, TemplateKey, Templates, World};
+use decide::snapshot::{Change, Interpreters};
+use decide::{Policies, PolicyKey, Snapshot, TemplateKey, Templates};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -72,7 +72,7 @@ fn any_way() -> impl Strategy<Value = Way> {
 fn exists(story: &Story, line: &str) -> bool {
     let name = line.split_whitespace().next().expect("a name");
     let key = words::template_key(name).expect("a template");
-    story.world.templates.get(&key).is_some()
+    story.snapshot.templates.get(&key).is_some()
 }
 
 fn make(story: &mut Story, step: &Step) {
@@ -89,19 +89,24 @@ fn make(story: &mut Story, step: &Step) {
 
 /// Everything that runs anywhere, and who claims what.
 fn running(story: &Story) -> BTreeMap<Arc<TemplateKey>, Vec<String>> {
-    story.world.templates.iter().map(|template| (template.key.clone(), story.runs(&template.key))).collect()
+    story
+        .snapshot
+        .templates
+        .iter()
+        .map(|template| (template.key.clone(), story.runs(&template.key)))
+        .collect()
 }
 
 fn owners(story: &Story) -> BTreeMap<Arc<TemplateKey>, Option<PolicyKey>> {
     let owner = |key: &TemplateKey| {
-        let template = story.world.templates.get(key).expect("listed");
+        let template = story.snapshot.templates.get(key).expect("listed");
         claim_on(&template.labels, &template.annotations).map(|mark| mark.policy)
     };
-    story.world.templates.iter().map(|template| (template.key.clone(), owner(&template.key))).collect()
+    story.snapshot.templates.iter().map(|template| (template.key.clone(), owner(&template.key))).collect()
 }
 
-fn targets(world: &World, key: &TemplateKey) -> BTreeMap<String, i32> {
-    let binding = world.bindings.get(&key.binding());
+fn targets(snapshot: &Snapshot, key: &TemplateKey) -> BTreeMap<String, i32> {
+    let binding = snapshot.bindings.get(&key.binding());
     binding
         .iter()
         .flat_map(|binding| &binding.spec.clusters)
@@ -140,15 +145,15 @@ proptest! {
         let mut story = Story::new(way);
         story.step("gate static");
         for step in &steps {
-            let (before, world) = (running(&story), story.world.clone());
+            let (before, snapshot) = (running(&story), story.snapshot.clone());
             make(&mut story, step);
             if !is_policys(step) {
                 continue;
             }
             for (key, runs) in running(&story) {
                 // S1 and S3: what has no binding, or waits, is propagated by the first policy that matches.
-                let bound = world.bindings.contains_key(&key.binding());
-                let waits = world.templates.get(&key).is_some_and(|template| template.is_waiting());
+                let bound = snapshot.bindings.contains_key(&key.binding());
+                let waits = snapshot.templates.get(&key).is_some_and(|template| template.is_waiting());
                 if bound && !waits {
                     prop_assert_eq!(Some(&runs), before.get(&key), "{:?}", step);
                 }
@@ -188,15 +193,15 @@ proptest! {
             let before = owners(&story);
             make(&mut story, step);
             for (key, owner) in owners(&story) {
-                let template = story.world.templates.get(&key).expect("listed");
+                let template = story.snapshot.templates.get(&key).expect("listed");
                 // An owner matches, so an excluded template is never claimed.
                 if let Some(owner) = &owner {
-                    let policy = story.world.policies.get(owner);
+                    let policy = story.snapshot.policies.get(owner);
                     prop_assert!(policy.is_some_and(|policy| matched(policy, template).is_some()), "{:?}", step);
                 }
                 // A ClusterPropagationPolicy never takes from a PropagationPolicy that still matches.
                 let Some(Some(had)) = before.get(&key) else { continue };
-                let keeps = story.world.policies.get(had).is_some_and(|policy| matched(policy, template).is_some());
+                let keeps = story.snapshot.policies.get(had).is_some_and(|policy| matched(policy, template).is_some());
                 if had.scope() == Scope::Namespaced && keeps {
                     let scope = owner.as_ref().map(PolicyKey::scope);
                     prop_assert_eq!(scope, Some(Scope::Namespaced), "{:?}", step);
@@ -216,16 +221,16 @@ proptest! {
         story.step(if is_static { "gate static" } else { "restart" });
         let (last, first) = steps.split_last().expect("at least one");
         first.iter().for_each(|step| make(&mut story, step));
-        let settled = story.world.clone();
+        let settled = story.snapshot.clone();
         make(&mut story, last);
         // The same facts, put into fresh indexes in another order and looked at one by one in another order.
-        let mut shuffled = World { policies: Policies::default(), templates: Templates::default(), ..settled.clone() };
+        let mut shuffled = Snapshot { policies: Policies::default(), templates: Templates::default(), ..settled.clone() };
         let order = |index: usize| (index as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut policies: Vec<_> = story.world.policies.iter().cloned().enumerate().collect();
+        let mut policies: Vec<_> = story.snapshot.policies.iter().cloned().enumerate().collect();
         policies.sort_by_key(|(index, _)| order(*index));
         policies.into_iter().for_each(|(_, policy)| drop(shuffled.policies.insert(policy)));
         // Templates as their users left them, with the marks they had before the last step.
-        let unlooked = story.world.templates.iter().map(|now| match settled.templates.get(&now.key) {
+        let unlooked = story.snapshot.templates.iter().map(|now| match settled.templates.get(&now.key) {
             Some(old) if old.digest == now.digest => Arc::clone(old),
             _ => story.as_written(&now.key),
         });
@@ -233,12 +238,12 @@ proptest! {
         templates.sort_by_key(|(index, _)| order(*index + 99));
         templates.iter().for_each(|(_, template)| drop(shuffled.templates.insert(Arc::clone(template))));
         for (_, template) in &templates {
-            shuffled.settle(&[template.key.clone()].into(), Answers::BRAIN);
+            shuffled.settle(&[template.key.clone()].into(), Interpreters::BUILT_IN);
         }
-        for template in story.world.templates.iter() {
+        for template in story.snapshot.templates.iter() {
             let other = shuffled.templates.get(&template.key).expect("the same templates");
             prop_assert_eq!(&template.labels, &other.labels);
-            prop_assert_eq!(targets(&story.world, &template.key), targets(&shuffled, &template.key));
+            prop_assert_eq!(targets(&story.snapshot, &template.key), targets(&shuffled, &template.key));
         }
     }
 
@@ -256,8 +261,8 @@ proptest! {
         let namespace = if parts[0] == "policy" { "default" } else { "" };
         let policy = story.stored(words::policy(namespace, &parts[1..]));
         let object = serde_json::to_value(&policy).expect("a policy is JSON");
-        let planned = plan(&story.world, &[Change::Put(Arc::new(object))], Answers::BRAIN).expect("it can be read");
-        let (before, owned) = (story.world.clone(), owners(&story));
+        let planned = plan(&story.snapshot, &[Change::Put(Arc::new(object))], Interpreters::BUILT_IN).expect("it can be read");
+        let (before, owned) = (story.snapshot.clone(), owners(&story));
         story.put_policy(policy);
         for template in before.templates.iter() {
             let said = planned.templates.values().find(|plan| plan.template == template.key);
@@ -270,7 +275,7 @@ proptest! {
                     Action::Update | Action::Suspend | Action::Resume => {}
                 }
             }
-            prop_assert_eq!(expected, targets(&story.world, &template.key), "{}", planned);
+            prop_assert_eq!(expected, targets(&story.snapshot, &template.key), "{}", planned);
             let moved = said.is_some_and(|plan| plan.claim.is_some());
             prop_assert_eq!(moved, owners(&story)[&template.key] != owned[&template.key], "{}", planned);
         }
@@ -288,10 +293,10 @@ proptest! {
         for (name, _) in ["pp1", "pp2", "cpp1", "cpp2"].iter().zip(&removed).filter(|(_, removed)| **removed) {
             make(&mut story, &Step::Delete((*name).to_owned()));
         }
-        for policy in story.world.policies.iter() {
+        for policy in story.snapshot.policies.iter() {
             let walked: Vec<_> =
-                story.world.templates.iter().filter(|template| matched(policy, template).is_some()).map(|template| template.key.clone()).collect();
-            prop_assert_eq!(story.world.templates.selected(policy).into_iter().collect::<Vec<_>>(), walked);
+                story.snapshot.templates.iter().filter(|template| matched(policy, template).is_some()).map(|template| template.key.clone()).collect();
+            prop_assert_eq!(story.snapshot.templates.selected(policy).into_iter().collect::<Vec<_>>(), walked);
         }
     }
 }

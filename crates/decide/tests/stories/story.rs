@@ -7,9 +7,9 @@ use api::binding::TargetCluster;
 use api::{Binding, Cluster, PropagationPolicy, RolloutPolicy, kinds};
 use decide::binding::{Rollout, is_held};
 use decide::claim::claim_on;
+use decide::snapshot::Interpreters;
 use decide::works::{Sources, works};
-use decide::world::Answers;
-use decide::{Policy, PolicyKey, Template, TemplateKey, World};
+use decide::{Policy, PolicyKey, Snapshot, Template, TemplateKey};
 use serde_json::{Value, json};
 
 use crate::words;
@@ -31,7 +31,7 @@ pub enum Way {
 
 /// A control plane with members.
 pub struct Story {
-    pub world: World,
+    pub snapshot: Snapshot,
     way: Way,
     policies: BTreeMap<PolicyKey, PropagationPolicy>,
     templates: BTreeMap<Arc<TemplateKey>, Value>,
@@ -64,7 +64,7 @@ pub fn tell(steps: &str) {
 impl Story {
     pub fn new(way: Way) -> Story {
         Story {
-            world: World { clusters: Arc::new((0..6).map(member).collect()), ..World::default() },
+            snapshot: Snapshot { clusters: Arc::new((0..6).map(member).collect()), ..Snapshot::default() },
             way,
             policies: BTreeMap::new(),
             templates: BTreeMap::new(),
@@ -79,14 +79,16 @@ impl Story {
         let parts: Vec<&str> = line.split_whitespace().collect();
         self.tick();
         match parts.as_slice() {
-            ["gate", "static"] => self.world.gates.static_policy = true,
-            ["gate", "preemption", "off"] => self.world.gates.preemption = false,
+            ["gate", "static"] => self.snapshot.gates.static_policy = true,
+            ["gate", "preemption", "off"] => self.snapshot.gates.preemption = false,
             ["policy", rest @ ..] => self.put_policy(words::policy("default", rest)),
             ["policy-in", namespace, rest @ ..] => self.put_policy(words::policy(namespace, rest)),
             ["cluster-policy", rest @ ..] => self.put_policy(words::policy("", rest)),
             ["rollout", rest @ ..] => self.put_rollout(words::rollout(rest)),
             ["delete", "rollout", name] => {
-                self.world.rollouts.remove(&PolicyKey { namespace: "default".into(), name: (*name).into() });
+                self.snapshot
+                    .rollouts
+                    .remove(&PolicyKey { namespace: "default".into(), name: (*name).into() });
                 self.look(&self.every());
             }
             ["delete", name] if words::template_key(name).is_some() => self.delete_template(name),
@@ -104,7 +106,7 @@ impl Story {
     }
 
     fn every(&self) -> BTreeSet<Arc<TemplateKey>> {
-        self.world.templates.iter().map(|template| template.key.clone()).collect()
+        self.snapshot.templates.iter().map(|template| template.key.clone()).collect()
     }
 
     /// Controllers look at what changed; then nothing may be left to do.
@@ -113,32 +115,32 @@ impl Story {
         if self.way == Way::Crashes {
             keys.iter().for_each(|key| self.write_claim(key));
         }
-        self.world.settle(&keys, Answers::BRAIN);
+        self.snapshot.settle(&keys, Interpreters::BUILT_IN);
         if self.way == Way::Restarts {
-            self.world = self.world.clone();
+            self.snapshot = self.snapshot.clone();
         }
-        let left = self.world.settle_all(Answers::BRAIN);
+        let left = self.snapshot.settle_all(Interpreters::BUILT_IN);
         assert_eq!(left, BTreeSet::new(), "looking twice changes nothing ({:?})", self.way);
         self.sync_members();
     }
 
     /// The first of the two writes for a template.
     fn write_claim(&mut self, key: &TemplateKey) {
-        let decided = self.world.look(key, Answers::BRAIN);
+        let decided = self.snapshot.look(key, Interpreters::BUILT_IN);
         let Some(marks) = decided.and_then(|decided| decided.template) else { return };
-        let template = self.world.templates.get(key).expect("it was looked at");
+        let template = self.snapshot.templates.get(key).expect("it was looked at");
         let mut object = template.object();
         object["metadata"]["labels"] = json!(marks.labels);
         object["metadata"]["annotations"] = json!(marks.annotations);
-        self.world.templates.insert(Template::read(&object).expect("a template"));
+        self.snapshot.templates.insert(Template::read(&object).expect("a template"));
     }
 
     pub fn put_policy(&mut self, policy: PropagationPolicy) {
         let policy = self.stored(policy);
         let seen = Arc::new(Policy::from(&policy));
         self.policies.insert(seen.key.clone(), policy);
-        let before = self.world.policies.insert(Arc::clone(&seen));
-        let touched = self.world.templates.touched(before.as_deref(), Some(&seen));
+        let before = self.snapshot.policies.insert(Arc::clone(&seen));
+        let touched = self.snapshot.templates.touched(before.as_deref(), Some(&seen));
         self.look(&touched);
     }
 
@@ -171,14 +173,14 @@ impl Story {
         let named = |key: &&PolicyKey| key.name == name;
         let Some(key) = self.policies.keys().find(named).cloned() else { panic!("no policy {name}") };
         self.policies.remove(&key);
-        let before = self.world.policies.remove(&key);
-        let touched = self.world.templates.touched(before.as_deref(), None);
+        let before = self.snapshot.policies.remove(&key);
+        let touched = self.snapshot.templates.touched(before.as_deref(), None);
         self.look(&touched);
     }
 
     fn put_rollout(&mut self, rollout: RolloutPolicy) {
         let rollout = Rollout::from(&rollout);
-        self.world.rollouts.insert(rollout.key.clone(), rollout);
+        self.snapshot.rollouts.insert(rollout.key.clone(), rollout);
         self.look(&self.every());
     }
 
@@ -187,7 +189,7 @@ impl Story {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         object["metadata"]["managedFields"] = json!([{"time": self.stamp(), "fieldsV1": {"f:spec": {}}}]);
         let key = Template::read(&object).expect("a template").key;
-        if let Some(old) = self.world.templates.get(&key) {
+        if let Some(old) = self.snapshot.templates.get(&key) {
             object["metadata"]["uid"] = old.uid.clone().into();
             object["metadata"]["creationTimestamp"] =
                 self.templates[&key]["metadata"]["creationTimestamp"].clone();
@@ -202,7 +204,7 @@ impl Story {
             object["metadata"]["creationTimestamp"] = self.stamp().into();
         }
         self.templates.insert(key.clone(), object.clone());
-        self.world.templates.insert(Template::read(&object).expect("a template"));
+        self.snapshot.templates.insert(Template::read(&object).expect("a template"));
         self.look(&[key].into());
     }
 
@@ -213,7 +215,7 @@ impl Story {
 
     fn delete_template(&mut self, name: &str) {
         let key = words::template_key(name).expect("a template");
-        self.world.remove_template(&key);
+        self.snapshot.remove_template(&key);
         self.templates.remove(&key);
         self.look(&BTreeSet::new());
     }
@@ -243,12 +245,12 @@ impl Story {
 
     fn mark(&mut self, name: &str, annotation: &str, value: &str) {
         let key = words::template_key(name).expect("a template");
-        let template = self.world.templates.get(&key).expect("there is one");
+        let template = self.snapshot.templates.get(&key).expect("there is one");
         let mut object = template.object();
         object["metadata"]["annotations"][annotation] = value.into();
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         object["status"] = self.templates[&key]["status"].clone();
-        self.world.templates.insert(Template::read(&object).expect("a template"));
+        self.snapshot.templates.insert(Template::read(&object).expect("a template"));
         self.look(&[Arc::new(key)].into());
     }
 
@@ -256,13 +258,13 @@ impl Story {
     fn forget(&mut self, name: &str) {
         let key = words::template_key(name).expect("a template");
         let ours = |key: &String| key.starts_with(api::records::PREFIX);
-        let template = self.world.templates.get(&key).expect("there is one");
+        let template = self.snapshot.templates.get(&key).expect("there is one");
         let mut object = template.object();
         if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
             annotations.retain(|key, _| !ours(key));
         }
-        self.world.templates.insert(Template::read(&object).expect("a template"));
-        if let Some(binding) = Arc::make_mut(&mut self.world.bindings).get_mut(&key.binding()) {
+        self.snapshot.templates.insert(Template::read(&object).expect("a template"));
+        if let Some(binding) = Arc::make_mut(&mut self.snapshot.bindings).get_mut(&key.binding()) {
             Arc::make_mut(binding).metadata.annotations.retain(|key, _| !ours(key));
         }
         self.look(&[Arc::new(key)].into());
@@ -275,14 +277,14 @@ impl Story {
     /// What execution does: nothing where it is held, nothing from an unpinned template, deletion always.
     fn sync_members(&mut self) {
         let mut wanted = BTreeMap::new();
-        for binding in self.world.bindings.values() {
+        for binding in self.snapshot.bindings.values() {
             for target in targets(binding) {
                 wanted.insert((target.name.clone(), TemplateKey::of(binding)), (binding, target));
             }
         }
         self.members.retain(|place, _| wanted.contains_key(place));
         for ((cluster, key), (binding, target)) in wanted {
-            let Some(template) = self.world.templates.get(&key) else { continue };
+            let Some(template) = self.snapshot.templates.get(&key) else { continue };
             if !is_held(binding, &cluster) && self.renders(template, binding, &cluster) {
                 let object = template.object();
                 let version = object.pointer("/spec/version").and_then(Value::as_str).unwrap_or("v1");
@@ -293,7 +295,7 @@ impl Story {
 
     /// Whether the cluster's Work is made anew from this template (R2).
     fn renders(&self, template: &Template, binding: &Binding, cluster: &str) -> bool {
-        let clusters = &self.world.clusters;
+        let clusters = &self.snapshot.clusters;
         let sources =
             Sources { template: Some(template), overrides: &[], clusters, existing: &[], needed_in: &[] };
         works(binding, sources).works.contains_key(cluster)
@@ -307,7 +309,7 @@ impl Story {
 
     /// Who claims a template.
     pub fn claimed_by(&self, key: &TemplateKey) -> String {
-        let template = self.world.templates.get(key).expect("there is one");
+        let template = self.snapshot.templates.get(key).expect("there is one");
         claim_on(&template.labels, &template.annotations).map_or("nobody".to_owned(), |mark| mark.policy.name)
     }
 
@@ -335,7 +337,7 @@ impl Story {
 
     fn expect_binding(&self, line: &str, name: &str, policy: &str) {
         let key = words::template_key(name).expect("a template");
-        let binding = self.world.bindings.get(&key.binding());
+        let binding = self.snapshot.bindings.get(&key.binding());
         let claimed =
             binding.and_then(|binding| claim_on(&binding.metadata.labels, &binding.metadata.annotations));
         assert_eq!(

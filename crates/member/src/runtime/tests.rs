@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use apiserver::{ApiServer, Config, admission};
 use serde_json::json;
 use supervise::Injector;

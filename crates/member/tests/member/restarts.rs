@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use member::{Member, Options};
 use serde_json::{Value, json};
 use store::Store;

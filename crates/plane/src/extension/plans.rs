@@ -6,10 +6,10 @@ use std::sync::Arc;
 use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
 use apimachinery::error::ApiError;
 use apiserver::extension::Request;
+use decide::admission_warnings::remarks_naming;
 use decide::plan::plan;
-use decide::remarks::remarks_naming;
-use decide::world::{Answers, Change};
-use decide::{PolicyKey, World};
+use decide::snapshot::{Change, Interpreters};
+use decide::{PolicyKey, Snapshot};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ enum SentChange {
 pub fn planned(
     request: &Request<'_>,
     rights: &Rights<'_>,
-    whole: &World,
+    whole: &Snapshot,
     gates: &[String],
 ) -> Result<Planned, ApiError> {
     let sent: Sent = serde_json::from_value(request.body.clone())
@@ -58,7 +58,7 @@ pub fn planned(
     }
     let changes = sent.spec.changes.into_iter().map(|change| allowed(request, change));
     let changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
-    let plan = plan(whole, &changes, Answers::BRAIN)
+    let plan = plan(whole, &changes, Interpreters::BUILT_IN)
         .map_err(|error| ApiError::unprocessable(format!("what it would do cannot be told: {error}")))?;
     let notes = notes(rights, whole, &changes)?;
     let (plan, hidden) = rights.plan(plan);
@@ -101,7 +101,7 @@ fn allowed(request: &Request<'_>, change: SentChange) -> Result<Change, ApiError
 }
 
 /// What there is to say about the policies among the changes that say something new.
-fn notes(rights: &Rights<'_>, whole: &World, changes: &[Change]) -> Result<Vec<String>, ApiError> {
+fn notes(rights: &Rights<'_>, whole: &Snapshot, changes: &[Change]) -> Result<Vec<String>, ApiError> {
     let mut after = whole.clone();
     for change in changes {
         after.apply(change).map_err(|error| ApiError::unprocessable(error.to_string()))?;
@@ -110,11 +110,12 @@ fn notes(rights: &Rights<'_>, whole: &World, changes: &[Change]) -> Result<Vec<S
         Change::Put(object) => policy(object),
         Change::Delete { .. } => None,
     });
-    let spec = |world: &World, key: &PolicyKey| world.policies.get(key).map(|policy| policy.spec.clone());
+    let spec =
+        |snapshot: &Snapshot, key: &PolicyKey| snapshot.policies.get(key).map(|policy| policy.spec.clone());
     let news = policies.filter(|key| spec(whole, key) != spec(&after, key));
     let may_name = |key: &PolicyKey| rights.names(key);
     let mut said: Vec<String> =
-        news.flat_map(|key| remarks_naming(&after, &key, Answers::BRAIN, &may_name)).collect();
+        news.flat_map(|key| remarks_naming(&after, &key, Interpreters::BUILT_IN, &may_name)).collect();
     said.dedup();
     Ok(said)
 }

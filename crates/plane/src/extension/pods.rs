@@ -3,16 +3,16 @@
 use apimachinery::selector::LabelSelector;
 use apiserver::extension::PodQuery;
 use decide::works::targets;
-use decide::{Template, World};
+use decide::{Snapshot, Template};
 use serde_json::Value;
 
 /// How many workloads are named.
 const NAMED_MAX: usize = 3;
 
 /// What to tell a command that looks for pods with these labels.
-pub fn elsewhere(world: Option<&World>, query: &PodQuery<'_>) -> String {
-    let found: Vec<(String, Vec<String>)> = match (world, LabelSelector::parse(query.selector)) {
-        (Some(world), Ok(selector)) => workloads(world, query.namespace, &selector),
+pub fn elsewhere(snapshot: Option<&Snapshot>, query: &PodQuery<'_>) -> String {
+    let found: Vec<(String, Vec<String>)> = match (snapshot, LabelSelector::parse(query.selector)) {
+        (Some(snapshot), Ok(selector)) => workloads(snapshot, query.namespace, &selector),
         _ => Vec::new(),
     };
     let placed: Vec<String> =
@@ -52,7 +52,7 @@ fn place(name: &str, clusters: &[String]) -> String {
 }
 
 /// Workloads whose pods have these labels, with the clusters that they were sent to.
-fn workloads(world: &World, namespace: &str, selector: &LabelSelector) -> Vec<(String, Vec<String>)> {
+fn workloads(snapshot: &Snapshot, namespace: &str, selector: &LabelSelector) -> Vec<(String, Vec<String>)> {
     let makes_pods = |template: &&std::sync::Arc<Template>| {
         let kinds = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"];
         template.key.namespace == namespace && kinds.contains(&template.key.kind.as_str())
@@ -62,13 +62,13 @@ fn workloads(world: &World, namespace: &str, selector: &LabelSelector) -> Vec<(S
         let labels = object.pointer("/spec/template/metadata/labels").cloned();
         selector.matches_labels(&labels.unwrap_or(Value::Null))
     };
-    let mut found: Vec<(String, Vec<String>)> = world
+    let mut found: Vec<(String, Vec<String>)> = snapshot
         .templates
         .iter()
         .filter(makes_pods)
         .filter(has_labels)
         .map(|template| {
-            let binding = world.bindings.get(&template.key.binding());
+            let binding = snapshot.bindings.get(&template.key.binding());
             let clusters = binding.map(|binding| targets(&binding.spec)).unwrap_or_default();
             let name = format!("{}/{}", template.key.kind.to_lowercase(), template.key.name);
             (name, clusters.into_iter().map(|target| target.name).collect())

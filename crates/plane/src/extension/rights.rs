@@ -10,7 +10,7 @@ use apiserver::extension::{Caller, Request};
 use decide::plan::Plan;
 use decide::sight::Sight;
 use decide::why::Why;
-use decide::{PolicyKey, TemplateKey, World};
+use decide::{PolicyKey, Snapshot, TemplateKey};
 
 /// The rights of who asks.
 pub struct Rights<'r> {
@@ -31,7 +31,7 @@ impl<'r> Rights<'r> {
     }
 
     /// The world as the caller may see it; with a namespace, only what is in there.
-    pub fn seen<'w>(&self, whole: &'w World, within: Option<&str>) -> Cow<'w, World> {
+    pub fn seen<'w>(&self, whole: &'w Snapshot, within: Option<&str>) -> Cow<'w, Snapshot> {
         if self.sees_all && within.is_none() {
             return Cow::Borrowed(whole);
         }
@@ -44,7 +44,7 @@ impl<'r> Rights<'r> {
         };
         let namespace = |namespace: &str| is_within(namespace) && self.sees_namespace(namespace);
         let sight = Sight { template: &template, policy: &policy, namespace: &namespace };
-        Cow::Owned(sight.world(whole))
+        Cow::Owned(sight.snapshot(whole))
     }
 
     /// A plan without what the caller may not see, and how many templates that are.

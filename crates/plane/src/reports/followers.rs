@@ -4,7 +4,7 @@ use api::records::Pin;
 use decide::binding::is_held;
 use decide::readiness::{Unknown, unknown};
 use decide::works::targets;
-use decide::{Policy, Template, World};
+use decide::{Policy, Snapshot, Template};
 use serde::{Deserialize, Serialize};
 
 /// A template that a policy claims.
@@ -39,16 +39,16 @@ pub struct UnknownIn {
 }
 
 /// Everybody whom a policy claims, by name.
-pub fn followers(world: &World, policy: &Policy) -> Vec<Follower> {
-    let claimed = world.templates.claimed(policy.id()).filter_map(|key| world.templates.get(key));
-    let mut all: Vec<Follower> = claimed.map(|template| follower(world, policy, template)).collect();
+pub fn followers(snapshot: &Snapshot, policy: &Policy) -> Vec<Follower> {
+    let claimed = snapshot.templates.claimed(policy.id()).filter_map(|key| snapshot.templates.get(key));
+    let mut all: Vec<Follower> = claimed.map(|template| follower(snapshot, policy, template)).collect();
     all.sort_by(|a, b| a.template.cmp(&b.template));
     all
 }
 
 /// How one template follows a policy that claims it.
-pub fn follower(world: &World, policy: &Policy, template: &Template) -> Follower {
-    let binding = world.bindings.get(&template.key.binding());
+pub fn follower(snapshot: &Snapshot, policy: &Policy, template: &Template) -> Follower {
+    let binding = snapshot.bindings.get(&template.key.binding());
     let pin = binding.and_then(|binding| Pin::read(&binding.metadata));
     let own = pin.as_ref().filter(|pin| pin.policy.uid == policy.uid).map(|pin| pin.policy.generation);
     let follows = match (&pin, own) {
@@ -56,7 +56,7 @@ pub fn follower(world: &World, policy: &Policy, template: &Template) -> Follower
         (None, _) | (Some(_), Some(0)) => "what Karmada made of it".to_owned(),
         (Some(_), Some(generation)) => format!("generation {generation}"),
         (Some(pin), None) => {
-            let other = world.policies.iter().find(|other| other.uid == pin.policy.uid);
+            let other = snapshot.policies.iter().find(|other| other.uid == pin.policy.uid);
             other.map_or_else(|| "a policy that is gone".to_owned(), |other| other.key.to_string())
         }
     };
@@ -65,7 +65,7 @@ pub fn follower(world: &World, policy: &Policy, template: &Template) -> Follower
         names.filter(|name| is_held(binding, name)).collect()
     };
     let targets = binding.map(|binding| targets(&binding.spec)).unwrap_or_default();
-    let silent = world
+    let silent = snapshot
         .clusters
         .iter()
         .filter(|cluster| targets.iter().any(|target| target.name == cluster.metadata.name));

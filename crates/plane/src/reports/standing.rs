@@ -5,8 +5,8 @@ use std::fmt;
 use api::records::Pin;
 use decide::activation::{Activation, HoldWhy};
 use decide::orphans::orphan;
-use decide::world::Answers;
-use decide::{TemplateKey, World};
+use decide::snapshot::Interpreters;
+use decide::{Snapshot, TemplateKey};
 use serde::{Deserialize, Serialize};
 
 /// How a template stands to its policy.
@@ -24,12 +24,14 @@ pub enum Standing {
 }
 
 /// How a template stands.
-pub fn standing(world: &World, key: &TemplateKey) -> Standing {
-    let Some((template, decided)) = world.templates.get(key).zip(world.look(key, Answers::BRAIN)) else {
+pub fn standing(snapshot: &Snapshot, key: &TemplateKey) -> Standing {
+    let Some((template, decided)) =
+        snapshot.templates.get(key).zip(snapshot.look(key, Interpreters::BUILT_IN))
+    else {
         return Standing::Unclaimed;
     };
     let Some(policy) = decided.claim.policy() else {
-        let follows = orphan(world, key, Answers::BRAIN).and_then(|orphan| orphan.would_follow);
+        let follows = orphan(snapshot, key, Interpreters::BUILT_IN).and_then(|orphan| orphan.would_follow);
         return if follows.is_some() { Standing::Waits } else { Standing::Unclaimed };
     };
     if let Some(refusal) = decided.refusal {
@@ -38,7 +40,7 @@ pub fn standing(world: &World, key: &TemplateKey) -> Standing {
     match &decided.activation {
         Activation::Hold(hold @ HoldWhy::MissingOverrides { .. }) => Standing::Blocked(hold.to_string()),
         Activation::Hold(HoldWhy::Lazy { .. } | HoldWhy::Static { .. }) => {
-            let binding = world.bindings.get(&key.binding());
+            let binding = snapshot.bindings.get(&key.binding());
             let pin = binding.and_then(|binding| Pin::read(&binding.metadata));
             let is_newest = |pin: Pin| pin.policy == policy.mark() && pin.template == template.digest;
             if pin.is_some_and(is_newest) { Standing::UpToDate } else { Standing::Waits }

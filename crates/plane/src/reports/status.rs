@@ -5,8 +5,8 @@ use api::cluster::READY;
 use api::{Cluster, ConditionStatus, Time};
 use decide::orphans::{Orphan, orphans};
 use decide::policy_status::template_counts;
-use decide::world::Answers;
-use decide::{Policy, PolicyKey, World, conditions, readiness};
+use decide::snapshot::Interpreters;
+use decide::{Policy, PolicyKey, Snapshot, conditions, readiness};
 use serde::{Deserialize, Serialize};
 
 use super::stuck::{Stuck, stuck};
@@ -79,19 +79,20 @@ pub struct PolicyReport {
 }
 
 /// Looks at everything.
-pub fn report(world: &World, context: String, feature_gates: Vec<String>) -> Report {
-    let mut clusters: Vec<ClusterReport> = world.clusters.iter().map(cluster).collect();
+pub fn report(snapshot: &Snapshot, context: String, feature_gates: Vec<String>) -> Report {
+    let mut clusters: Vec<ClusterReport> = snapshot.clusters.iter().map(cluster).collect();
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
-    let policies = policies(world, |_| true);
-    let (stuck, unknown, orphaned) = (stuck(world), unknown(world), orphans(world, Answers::BRAIN));
+    let policies = policies(snapshot, |_| true);
+    let (stuck, unknown, orphaned) =
+        (stuck(snapshot), unknown(snapshot), orphans(snapshot, Interpreters::BUILT_IN));
     let problems = Vec::new();
     Report { context, problems, feature_gates, clusters, policies, stuck, unknown, orphaned }
 }
 
 /// How some policies get on, those for all namespaces first.
-pub fn policies(world: &World, is_meant: impl Fn(&PolicyKey) -> bool) -> Vec<PolicyReport> {
-    let meant = world.policies.iter().filter(|one| is_meant(&one.key));
-    let mut policies: Vec<PolicyReport> = meant.map(|one| policy(world, one)).collect();
+pub fn policies(snapshot: &Snapshot, is_meant: impl Fn(&PolicyKey) -> bool) -> Vec<PolicyReport> {
+    let meant = snapshot.policies.iter().filter(|one| is_meant(&one.key));
+    let mut policies: Vec<PolicyReport> = meant.map(|one| policy(snapshot, one)).collect();
     policies.sort_by(|a, b| (&a.kind, &a.namespace, &a.name).cmp(&(&b.kind, &b.namespace, &b.name)));
     policies
 }
@@ -120,8 +121,8 @@ pub fn taint(taint: &api::Taint) -> String {
     }
 }
 
-fn policy(world: &World, policy: &Policy) -> PolicyReport {
-    let counts = template_counts(policy, world);
+fn policy(snapshot: &Snapshot, policy: &Policy) -> PolicyReport {
+    let counts = template_counts(policy, snapshot);
     PolicyReport {
         kind: if policy.key.namespace.is_empty() { "cpp" } else { "pp" }.to_owned(),
         namespace: policy.key.namespace.clone(),

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use api::binding::{LAST_COPY_KEPT, SCHEDULED};
 use api::work::Health;
 use api::{Binding, ConditionStatus};
-use decide::World;
+use decide::Snapshot;
 use decide::activation::{Activation, HoldWhy};
 use decide::readiness::unknown;
+use decide::snapshot::Interpreters;
 use decide::why::staying;
-use decide::world::Answers;
 use serde::{Deserialize, Serialize};
 
 /// Something that does not get on.
@@ -23,19 +23,19 @@ pub struct Stuck {
 }
 
 /// Everything that does not get on, by name.
-pub fn stuck(world: &World) -> Vec<Stuck> {
+pub fn stuck(snapshot: &Snapshot) -> Vec<Stuck> {
     let mut all = Vec::new();
-    let silent = world.clusters.iter().filter(|cluster| unknown(cluster).is_some());
+    let silent = snapshot.clusters.iter().filter(|cluster| unknown(cluster).is_some());
     let silent: BTreeSet<&str> = silent.map(|cluster| cluster.metadata.name.as_str()).collect();
-    for template in world.templates.iter() {
-        let binding = world.bindings.get(&template.key.binding()).map(AsRef::as_ref);
-        let Some(decided) = world.look(&template.key, Answers::BRAIN) else { continue };
+    for template in snapshot.templates.iter() {
+        let binding = snapshot.bindings.get(&template.key.binding()).map(AsRef::as_ref);
+        let Some(decided) = snapshot.look(&template.key, Interpreters::BUILT_IN) else { continue };
         let mut say = |why: String| all.push(Stuck { what: template.key.to_string(), why });
         if let Some(refusal) = &decided.refusal {
             say(refusal.to_string());
             continue;
         }
-        if let Some(rejection) = decided.rejection(binding, &world.gates) {
+        if let Some(rejection) = decided.rejection(binding, &snapshot.gates) {
             say(format!("its binding cannot be changed: {rejection}"));
         }
         if let Activation::Hold(hold @ HoldWhy::MissingOverrides { .. }) = &decided.activation {
@@ -43,7 +43,7 @@ pub fn stuck(world: &World) -> Vec<Stuck> {
         }
         if let Some(binding) = binding {
             complaints(binding, &silent).into_iter().for_each(&mut say);
-            if let Some(staying) = staying(binding, &world.clusters) {
+            if let Some(staying) = staying(binding, &snapshot.clusters) {
                 say(staying.to_string());
             }
         }

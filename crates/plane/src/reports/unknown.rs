@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use decide::readiness::{self, Unknown};
 use decide::works::targets;
-use decide::{TemplateKey, World};
+use decide::{Snapshot, TemplateKey};
 use serde::{Deserialize, Serialize};
 
 /// A cluster whose state is unknown.
@@ -20,8 +20,8 @@ pub struct UnknownReport {
 }
 
 /// Every cluster whose state is unknown, by name.
-pub fn unknown(world: &World) -> Vec<UnknownReport> {
-    let silent = world.clusters.iter().filter_map(|cluster| {
+pub fn unknown(snapshot: &Snapshot) -> Vec<UnknownReport> {
+    let silent = snapshot.clusters.iter().filter_map(|cluster| {
         let unknown = readiness::unknown(cluster)?;
         let name = &cluster.metadata.name;
         Some((name.as_str(), UnknownReport { cluster: name.clone(), unknown, templates: Vec::new() }))
@@ -30,7 +30,7 @@ pub fn unknown(world: &World) -> Vec<UnknownReport> {
     if silent.is_empty() {
         return Vec::new();
     }
-    for binding in world.bindings.values() {
+    for binding in snapshot.bindings.values() {
         for target in targets(&binding.spec) {
             if let Some(report) = silent.get_mut(target.name.as_str()) {
                 report.templates.push(TemplateKey::of(binding).to_string());

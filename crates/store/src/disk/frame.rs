@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::index::Record;
-use crate::{Entry, Event, EventKind, Revision, Seal, StorageError};
+use crate::{Encryption, Entry, Event, EventKind, Revision, StorageError};
 
 /// The version of the format that this program reads and writes.
 pub(crate) const FORMAT_VERSION: u32 = 1;
@@ -149,9 +149,9 @@ impl FrameWriter {
     }
 
     /// Adds a write to a log frame.
-    pub(crate) fn add_write(&mut self, record: &Record, seal: &Seal) -> Result<(), StorageError> {
+    pub(crate) fn add_write(&mut self, record: &Record, encryption: &Encryption) -> Result<(), StorageError> {
         let event = &record.event;
-        let value = seal.close(&record.table, &event.key, &event.value)?;
+        let value = encryption.close(&record.table, &event.key, &event.value)?;
         self.bytes.push(match event.kind {
             EventKind::Put => 1,
             EventKind::Delete => 2,
@@ -162,8 +162,13 @@ impl FrameWriter {
     }
 
     /// Adds an entry to a snapshot frame.
-    pub(crate) fn add_entry(&mut self, table: &str, entry: &Entry, seal: &Seal) -> Result<(), StorageError> {
-        let value = seal.close(table, &entry.key, &entry.value)?;
+    pub(crate) fn add_entry(
+        &mut self,
+        table: &str,
+        entry: &Entry,
+        encryption: &Encryption,
+    ) -> Result<(), StorageError> {
+        let value = encryption.close(table, &entry.key, &entry.value)?;
         self.add_lengths(table, &entry.key, &value);
         self.bytes.extend_from_slice(&entry.created.to_le_bytes());
         self.bytes.extend_from_slice(&entry.revision.to_le_bytes());

@@ -8,7 +8,7 @@ use super::frame::{
     FILE_HEADER_BYTES, FORMAT_VERSION, FRAME_HEADER_BYTES, FileHeader, FileKind, FrameHeader, HeaderError,
 };
 use crate::OpenError;
-use crate::seal::Refusal;
+use crate::encryption::Refusal;
 
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -30,7 +30,7 @@ pub(super) enum Wrong {
     /// It is damaged.
     Malformed(String),
     /// It is sealed and cannot be opened.
-    Sealed(Refusal),
+    Encrypted(Refusal),
 }
 
 /// What comes next in a file.
@@ -118,8 +118,8 @@ impl FileReader {
     pub(super) fn wrong(&self, wrong: Wrong) -> OpenError {
         match wrong {
             Wrong::Malformed(what) => self.corrupt(what),
-            Wrong::Sealed(Refusal::Unknown(key)) => OpenError::Sealed { file: self.path.clone(), key },
-            Wrong::Sealed(Refusal::Changed(key)) => {
+            Wrong::Encrypted(Refusal::Unknown(key)) => OpenError::Encrypted { file: self.path.clone(), key },
+            Wrong::Encrypted(Refusal::Changed(key)) => {
                 self.corrupt(format!("a value that was sealed with key {key} does not open with it"))
             }
         }

@@ -8,7 +8,7 @@ use super::frame::{FileKind, FrameHeader, FrameKind, Input};
 use super::reader::{FileReader, Next, Wrong, good_frame_behind};
 use super::{log, snapshot};
 use crate::index::{Index, Record};
-use crate::{EventKind, OpenError, Revision, Seal, commit};
+use crate::{Encryption, EventKind, OpenError, Revision, commit};
 
 /// What was found.
 pub(super) struct Found {
@@ -33,12 +33,12 @@ pub(super) struct FoundLog {
 }
 
 /// Fills an empty index from the files of a directory.
-pub(super) fn recover(files: &dyn Files, index: &Index, seal: &Seal) -> Result<Found, OpenError> {
+pub(super) fn recover(files: &dyn Files, index: &Index, encryption: &Encryption) -> Result<Found, OpenError> {
     let names = list(files)?;
     let mut found = Found { store: None, snapshot: None, logs: Vec::new(), obsolete: names.temporary };
     let (mut snapshots, mut logs) = (names.snapshots, names.logs);
     if let Some(revision) = snapshots.pop() {
-        let (bytes, store) = snapshot::load(files, revision, index, seal)?;
+        let (bytes, store) = snapshot::load(files, revision, index, encryption)?;
         found.snapshot = Some((revision, bytes));
         found.store = Some(store);
     }
@@ -59,7 +59,7 @@ pub(super) fn recover(files: &dyn Files, index: &Index, seal: &Seal) -> Result<F
     }
     let newest = logs.len().saturating_sub(1);
     for (position, first) in logs.into_iter().enumerate() {
-        let mut replay = Replay::open(files, first, expected, &mut found.store, (index, seal))?;
+        let mut replay = Replay::open(files, first, expected, &mut found.store, (index, encryption))?;
         found.logs.push(replay.run(position == newest)?);
         expected = replay.expected;
         // A snapshot shows what was durable in the log before, so no crash takes it from there again.
@@ -103,7 +103,7 @@ fn list(files: &dyn Files) -> Result<Names, OpenError> {
 struct Replay<'a> {
     reader: FileReader,
     index: &'a Index,
-    seal: &'a Seal,
+    encryption: &'a Encryption,
     first: Revision,
     /// The revision that the next group of writes must begin with.
     expected: Revision,
@@ -115,7 +115,7 @@ impl<'a> Replay<'a> {
         first: Revision,
         expected: Revision,
         store: &mut Option<u64>,
-        (index, seal): (&'a Index, &'a Seal),
+        (index, encryption): (&'a Index, &'a Encryption),
     ) -> Result<Replay<'a>, OpenError> {
         let reader = FileReader::open(files, &log::name(first), FileKind::Log)?;
         let header = *reader.header();
@@ -128,7 +128,7 @@ impl<'a> Replay<'a> {
         if *store.get_or_insert(header.store) != header.store {
             return Err(reader.corrupt("it belongs to another store"));
         }
-        Ok(Replay { reader, index, seal, first, expected })
+        Ok(Replay { reader, index, encryption, first, expected })
     }
 
     /// Reads the file to its end. Only the newest file can end in a frame that a crash cut short.
@@ -137,7 +137,7 @@ impl<'a> Replay<'a> {
         loop {
             let what = match self.reader.next()? {
                 Next::Frame(header, payload) => {
-                    match apply(self.index, self.seal, &mut self.expected, &header, payload) {
+                    match apply(self.index, self.encryption, &mut self.expected, &header, payload) {
                         Ok(()) => {
                             last_frame = Some(self.reader.offset());
                             continue;
@@ -171,7 +171,7 @@ impl<'a> Replay<'a> {
 
 fn apply(
     index: &Index,
-    seal: &Seal,
+    encryption: &Encryption,
     expected: &mut Revision,
     header: &FrameHeader,
     payload: &[u8],
@@ -179,7 +179,7 @@ fn apply(
     match header.kind {
         FrameKind::Writes if header.revision == *expected => {
             *expected = expected.saturating_add(header.count.into());
-            publish(index, seal, header, payload)
+            publish(index, encryption, header, payload)
         }
         FrameKind::Writes => {
             Err(Wrong::Malformed(format!("revision {} follows, not {expected}", header.revision)))
@@ -196,7 +196,12 @@ fn apply(
 }
 
 /// Shows the writes of a frame that a snapshot does not already hold.
-fn publish(index: &Index, seal: &Seal, header: &FrameHeader, payload: &[u8]) -> Result<(), Wrong> {
+fn publish(
+    index: &Index,
+    encryption: &Encryption,
+    header: &FrameHeader,
+    payload: &[u8],
+) -> Result<(), Wrong> {
     let malformed = || Wrong::Malformed("a record is malformed".to_owned());
     let mut input = Input(payload);
     for revision in (header.revision..).take(header.count as usize) {
@@ -208,7 +213,7 @@ fn publish(index: &Index, seal: &Seal, header: &FrameHeader, payload: &[u8]) -> 
         if write.kind == EventKind::Delete && current.is_none() {
             return Err(malformed());
         }
-        let value = seal.open(write.table, write.key, write.value).map_err(Wrong::Sealed)?;
+        let value = encryption.decrypt(write.table, write.key, write.value).map_err(Wrong::Encrypted)?;
         let value = bytes::Bytes::copy_from_slice(&value);
         let event = commit::event(&Arc::from(write.key), current.as_ref(), revision, write.kind, value);
         let table = index.table_name(&Arc::from(write.table));

@@ -10,7 +10,7 @@ use super::files::{Files, Handle};
 use super::frame::{FileHeader, FileKind, FrameKind, FrameWriter, Input};
 use super::reader::{FileReader, Next, Wrong};
 use crate::index::{Index, Record};
-use crate::{OpenError, Revision, Seal, StorageError};
+use crate::{Encryption, OpenError, Revision, StorageError};
 
 /// About how large a frame of entries is.
 const FRAME_BYTES: u64 = 1 << 20;
@@ -21,7 +21,7 @@ const SYNC_FRAMES: usize = 4;
 pub(crate) struct Task {
     pub(super) files: Arc<dyn Files>,
     pub(super) store: u64,
-    pub(super) seal: Arc<Seal>,
+    pub(super) encryption: Arc<Encryption>,
     /// The revision to show; it stays readable until the task is done.
     pub(super) revision: Revision,
     /// The files that nobody needs once the snapshot is there.
@@ -99,7 +99,7 @@ impl Task {
             count += entries.len() as u32;
             let mut frame = FrameWriter::new();
             for version in &entries {
-                frame.add_entry(table, &version.entry(), &self.seal).map_err(io::Error::other)?;
+                frame.add_entry(table, &version.entry(), &self.encryption).map_err(io::Error::other)?;
             }
             output.write(frame.finish(FrameKind::Entries, self.revision, None))?;
         }
@@ -127,7 +127,7 @@ pub(super) fn load(
     files: &dyn Files,
     revision: Revision,
     index: &Index,
-    seal: &Seal,
+    encryption: &Encryption,
 ) -> Result<(u64, u64), OpenError> {
     let mut reader = FileReader::open(files, &name(revision), FileKind::Snapshot)?;
     if reader.header().revision != revision {
@@ -138,7 +138,7 @@ pub(super) fn load(
         let what = match reader.next()? {
             Next::Frame(header, payload) if header.kind == FrameKind::Entries => {
                 count += header.count;
-                match restore(payload, header.count, index, seal) {
+                match restore(payload, header.count, index, encryption) {
                     Ok(()) => continue,
                     Err(wrong) => return Err(reader.wrong(wrong)),
                 }
@@ -154,12 +154,14 @@ pub(super) fn load(
     Ok((reader.len(), reader.header().store))
 }
 
-fn restore(payload: &[u8], count: u32, index: &Index, seal: &Seal) -> Result<(), Wrong> {
+fn restore(payload: &[u8], count: u32, index: &Index, encryption: &Encryption) -> Result<(), Wrong> {
     let malformed = || Wrong::Malformed("an entry is malformed".to_owned());
     let mut input = Input(payload);
     for _ in 0..count {
         let (table, mut event) = input.entry().ok_or_else(malformed)?;
-        if let Cow::Owned(value) = seal.open(table, &event.key, &event.value).map_err(Wrong::Sealed)? {
+        if let Cow::Owned(value) =
+            encryption.decrypt(table, &event.key, &event.value).map_err(Wrong::Encrypted)?
+        {
             event.value = value.into();
         }
         let table = index.table_name(&Arc::from(table));

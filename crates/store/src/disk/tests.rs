@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use self::sim::{Fault, Random, Sim};
-use crate::{Change, Event, EventKind, Expect, Options, Payload, Revision, Seal, Store, Write, WriteError};
+use crate::{
+    Change, Encryption, Event, EventKind, Expect, Options, Payload, Revision, Store, Write, WriteError,
+};
 
 const OPTIONS: Options = Options { segment_bytes: 700, value_bytes_max: 1 << 20 };
 
@@ -15,15 +17,15 @@ const OPTIONS: Options = Options { segment_bytes: 700, value_bytes_max: 1 << 20 
 #[derive(Default)]
 struct Clients {
     /// Acknowledged writes by revision: key, value and kind.
-    acknowledged: BTreeMap<Revision, Told>,
+    acknowledged: BTreeMap<Revision, HistoryEvent>,
     /// Writes whose last answer was an error of the disk, so that they may or may not be there.
-    unknown: Vec<Told>,
+    unknown: Vec<HistoryEvent>,
     compacted: Revision,
     /// How many answers were errors of the disk.
     errors: usize,
 }
 
-type Told = (String, Vec<u8>, EventKind);
+type HistoryEvent = (String, Vec<u8>, EventKind);
 
 fn write(key: &str, value: &[u8], kind: EventKind) -> Write {
     let payload = Payload::plain(value.to_vec());
@@ -34,7 +36,7 @@ fn write(key: &str, value: &[u8], kind: EventKind) -> Write {
     Write { table: "t".into(), key: key.into(), expect: Expect::Any, limits: Vec::new(), change }
 }
 
-fn told(event: &Event) -> Told {
+fn told(event: &Event) -> HistoryEvent {
     (event.key.to_string(), event.value.to_vec(), event.kind)
 }
 
@@ -59,7 +61,7 @@ impl Clients {
         }
     }
 
-    async fn write_group(&mut self, store: &Store, group: Vec<Told>) {
+    async fn write_group(&mut self, store: &Store, group: Vec<HistoryEvent>) {
         let mut waiting = tokio::task::JoinSet::new();
         for told in group {
             let store = store.clone();
@@ -119,7 +121,7 @@ impl Clients {
     }
 }
 
-fn replay(state: &mut BTreeMap<String, (Revision, Vec<u8>)>, revision: Revision, told: &Told) {
+fn replay(state: &mut BTreeMap<String, (Revision, Vec<u8>)>, revision: Revision, told: &HistoryEvent) {
     match told.2 {
         EventKind::Put => _ = state.insert(told.0.clone(), (revision, told.1.clone())),
         EventKind::Delete => _ = state.remove(&told.0),
@@ -146,7 +148,8 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn open(sim: &Sim, context: &str) -> Store {
-    Store::open_files(sim.clone(), OPTIONS, Seal::none()).unwrap_or_else(|error| panic!("{context}: {error}"))
+    Store::open_files(sim.clone(), OPTIONS, Encryption::none())
+        .unwrap_or_else(|error| panic!("{context}: {error}"))
 }
 
 /// Runs clients over a directory in which something goes wrong, then checks what they find: in the running
@@ -156,7 +159,7 @@ async fn survive(fault: Fault, seed: u64) -> usize {
     sim.set_fault(fault);
     let mut clients = Clients::default();
     let context = format!("{fault:?}, seed {seed}");
-    if let Ok(store) = Store::open_files(sim.clone(), OPTIONS, Seal::none()) {
+    if let Ok(store) = Store::open_files(sim.clone(), OPTIONS, Encryption::none()) {
         clients.run(&store, seed, 24).await;
         clients.check(&store, &format!("running, {context}")).await;
         let last = clients.acknowledged.keys().next_back().copied().unwrap_or(0);

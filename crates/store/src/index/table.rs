@@ -8,9 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::watch;
 
+use super::history_event::{HistoryEvent, PackedPut};
 use super::sorted::Sorted;
 use super::tallies::Tallies;
-use super::told::{PackedPut, Told};
 use super::version::{Packer, Version};
 use crate::{Event, EventKind, Measure, Measured, Range, Revision};
 
@@ -22,7 +22,7 @@ pub(super) struct Table {
     /// since the compacted revision.
     past: BTreeMap<Arc<str>, Vec<Version>>,
     /// Every event since the compacted revision.
-    history: VecDeque<Told>,
+    history: VecDeque<HistoryEvent>,
     /// How many events were dropped from the front of `history`, so that a place in it has a lasting number.
     dropped: u64,
     /// The lasting number of the first event that nobody has tried to pack.
@@ -37,7 +37,7 @@ pub(super) struct Table {
 
 /// What a watcher finds behind its place in the history.
 pub(super) struct Glance {
-    pub(super) events: Vec<Told>,
+    pub(super) events: Vec<HistoryEvent>,
     /// The place behind the last event that was looked at.
     pub(super) next: u64,
     /// The revision of that event, if there was one to look at.
@@ -49,7 +49,7 @@ pub(super) struct Glance {
 /// What is no longer needed.
 #[derive(Default)]
 pub(super) struct Garbage {
-    pub(super) events: Vec<Told>,
+    pub(super) events: Vec<HistoryEvent>,
     pub(super) versions: Vec<Version>,
 }
 
@@ -109,7 +109,7 @@ impl Table {
             self.past.entry(event.key.clone()).or_default().push(Version::Event(event.clone()));
         }
         self.history_bytes += event.size();
-        self.history.push_back(Told::Whole(event));
+        self.history.push_back(HistoryEvent::Whole(event));
         replaced_bytes
     }
 
@@ -212,13 +212,13 @@ impl Table {
             self.packed = place + 1;
             let index =
                 usize::try_from(place - self.dropped).expect("it is less than the length of the history");
-            let Told::Whole(event) = self.history[index].clone() else { continue };
+            let HistoryEvent::Whole(event) = self.history[index].clone() else { continue };
             // There are few deletes, and what they leave behind says that they are deletes.
             if event.kind == EventKind::Put {
                 let told = self.pack_put(&event, &mut garbage.versions);
-                self.history[index] = Told::Packed(Arc::new(told));
+                self.history[index] = HistoryEvent::Packed(Arc::new(told));
             }
-            garbage.events.push(Told::Whole(event));
+            garbage.events.push(HistoryEvent::Whole(event));
         }
         garbage
     }
@@ -330,7 +330,7 @@ impl Table {
         if self.history.len() - since > now {
             return self.versions_then(range, at).count();
         }
-        let changed = self.history.range(since..).map(Told::key);
+        let changed = self.history.range(since..).map(HistoryEvent::key);
         let changed: std::collections::BTreeSet<&Arc<str>> =
             changed.filter(|key| !is_before(key, range) && key.starts_with(range.prefix)).collect();
         let there_now = changed.iter().filter(|key| self.live.get(key).is_some()).count();

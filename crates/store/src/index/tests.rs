@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Index, Record, Step, Told, Version};
+use super::{HistoryEvent, Index, Record, Step, Version};
 use crate::{Event, EventKind, Range, commit};
 
 fn publish(index: &Index, table: &str, key: &str, kind: EventKind) {
@@ -93,14 +93,14 @@ fn packed_history_tells_the_same_and_holds_no_value_as_it_came() {
     let all = |index: &Index| -> Vec<Arc<Event>> {
         let (mut cursor, _) = index.cursor("t", "", 0).unwrap();
         let Step::Events(events) = index.advance(&mut cursor, 100) else { panic!("there are events") };
-        events.iter().map(Told::event).collect()
+        events.iter().map(HistoryEvent::event).collect()
     };
     let before = all(&index);
     index.pack(0);
     assert_eq!(all(&index), before);
     let state = index.read();
     let table = &state.tables["t"];
-    let is_whole = |told: &&Told| matches!(told, Told::Whole(_));
+    let is_whole = |told: &&HistoryEvent| matches!(told, HistoryEvent::Whole(_));
     let glance = table.glance(0, "", 100, 100).unwrap();
     assert_eq!(glance.events.iter().filter(is_whole).count(), 1, "the delete");
     for key in ["a", "b", "c"] {

@@ -44,7 +44,7 @@ async fn an_address_has_its_limit_and_the_networks_of_ipv6_are_one() {
 async fn users_leave_room_for_administrators_who_are_never_closed() {
     let connections = Connections::new(limits(5, 10));
     let root = connections.admit(address(1)).expect("there is room");
-    root.handle().authenticated(&Identity::named("root", [crate::auth::ADMINISTRATORS])).expect("let in");
+    root.handle().authenticated(&Identity::named("root", [crate::authn::ADMINISTRATORS])).expect("let in");
     let tenants: Vec<_> = (0..3).filter_map(|_| connections.admit(address(2))).collect();
     assert!(tenants.iter().all(|tenant| user(tenant, "eve")));
     let busy = tenants[0].handle().begin_request();
@@ -66,7 +66,7 @@ async fn an_address_full_of_requests_is_refused_unless_an_administrator_asks() {
     let more = connections.admit(address(1)).expect("it may say who it is");
     assert!(!user(&more, "bob"), "everything of this address is at work");
     assert!(!is_closed(&busy[0]) && !is_closed(&busy[1]));
-    let root = Identity::named("root", [crate::auth::ADMINISTRATORS]);
+    let root = Identity::named("root", [crate::authn::ADMINISTRATORS]);
     assert!(more.handle().authenticated(&root).is_ok());
 }
 

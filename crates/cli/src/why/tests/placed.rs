@@ -1,4 +1,4 @@
-//! Answers about where something runs and who holds it back.
+//! Interpreters about where something runs and who holds it back.
 
 use api::Work;
 use expect_test::expect;

@@ -46,7 +46,7 @@ fn what_a_silent_member_has_is_unknown() {
                     not reachable
     "#]],
     );
-    let story = story(&stage.world, &nginx(), None, &works).expect("the template is there");
+    let story = story(&stage.snapshot, &nginx(), None, &works).expect("the template is there");
     let document = serde_json::to_value(&story).expect("JSON");
     let member = &document["members"]["member1"];
     let unknown = json!({ "since": "2026-01-01T07:30:00Z", "because": "cluster is not reachable" });
@@ -60,7 +60,7 @@ fn what_a_silent_member_has_is_unknown() {
 /// nginx runs in member1 and has lost its policy; another one may match.
 fn orphaned(other: bool) -> Stage {
     let mut stage = Stage::new();
-    stage.world.gates = Gates { static_policy: true, ..Gates::default() };
+    stage.snapshot.gates = Gates { static_policy: true, ..Gates::default() };
     stage.policy("first", json!({}));
     stage.nginx(2);
     if other {
@@ -109,7 +109,7 @@ fn s4_a_template_without_a_policy_is_orphaned() {
 fn a_reconcile_lets_the_policy_that_matches_take_an_orphan() {
     let mut stage = orphaned(true);
     let key = nginx();
-    let template = stage.world.templates.get(&key).expect("it is there");
+    let template = stage.snapshot.templates.get(&key).expect("it is there");
     let mut annotations = template.annotations.clone();
     annotations.insert(api::records::RECONCILE.to_owned(), "now".to_owned());
     stage.put(json!({

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use apiserver::auth::Identity;
+use apiserver::authn::Identity;
 use apiserver::body::Body;
 use apiserver::{ApiServer, InProcess};
 use http::{Request, Response, StatusCode, header};

@@ -38,7 +38,7 @@ impl Gate {
         locked(&self.refused).clear();
     }
 
-    /// Answers requests whose method and path start like this, or are this if it ends in `$`, with a status
+    /// Interpreters requests whose method and path start like this, or are this if it ends in `$`, with a status
     /// until the gate is opened.
     pub fn refuse(&self, start: &str, status: StatusCode) {
         locked(&self.refused).push((start.to_owned(), Some(status)));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{cluster, put};
 use crate::plan::{Plan, plan};
-use crate::world::{Answers, Change, World};
+use crate::snapshot::{Change, Interpreters, Snapshot};
 
 const SECOND: &str = "2026-01-01T00:00:00Z";
 
@@ -42,17 +42,17 @@ fn everything(kinds: &[(&str, &str)], more: Value) -> Value {
 }
 
 /// A world at rest with two clusters and these objects.
-fn world(objects: impl IntoIterator<Item = Value>) -> World {
-    let mut world = World { now: SECOND.parse().expect("a time"), ..World::default() };
+fn snapshot(objects: impl IntoIterator<Item = Value>) -> Snapshot {
+    let mut snapshot = Snapshot { now: SECOND.parse().expect("a time"), ..Snapshot::default() };
     for change in ["m1", "m2"].map(cluster).into_iter().chain(objects.into_iter().map(put)) {
-        world.apply(&change).expect("readable");
+        snapshot.apply(&change).expect("readable");
     }
-    world.settle_all(Answers::BRAIN);
-    world
+    snapshot.settle_all(Interpreters::BUILT_IN);
+    snapshot
 }
 
-fn check(world: &World, changes: &[Change], expected: Expect) -> Plan {
-    let planned = plan(world, changes, Answers::BRAIN).expect("readable");
+fn check(snapshot: &Snapshot, changes: &[Change], expected: Expect) -> Plan {
+    let planned = plan(snapshot, changes, Interpreters::BUILT_IN).expect("readable");
     let mut said = String::new();
     for one in planned.templates.values() {
         said += &one.template.to_string();
@@ -77,7 +77,7 @@ const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 
 #[test]
 fn a_namespace_goes_everywhere_and_takes_what_is_in_it_along() {
-    let shop = world([everything(&[DEPLOYMENT], json!({}))]);
+    let shop = snapshot([everything(&[DEPLOYMENT], json!({}))]);
     let made =
         [put(namespace("shop")), put(deployment("shop", "web")), put(deployment("kube-system", "dns"))];
     check(
@@ -88,7 +88,7 @@ fn a_namespace_goes_everywhere_and_takes_what_is_in_it_along() {
         Namespace shop m1 create with 0 replicas, m2 create with 0 replicas,
     "#]],
     );
-    let shop = world([everything(&[DEPLOYMENT], json!({})), namespace("shop"), deployment("shop", "web")]);
+    let shop = snapshot([everything(&[DEPLOYMENT], json!({})), namespace("shop"), deployment("shop", "web")]);
     check(
         &shop,
         &[delete("v1", "Namespace", "", "shop")],
@@ -122,7 +122,7 @@ fn a_cluster_that_is_tainted_or_leaves_is_left() {
     let spread = json!({ "placement": {
         "replicaScheduling": { "replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted" },
     } });
-    let web = world([everything(&[DEPLOYMENT], spread), deployment("default", "web")]);
+    let web = snapshot([everything(&[DEPLOYMENT], spread), deployment("default", "web")]);
     let moved = expect![[r#"
         Deployment default/web m1 delete with 1 replicas, after it is applied in m2, m2 scale from 1 to 2 replicas,
     "#]];
@@ -176,7 +176,7 @@ fn overriding(path: &str, value: Value) -> Change {
 
 #[test]
 fn what_an_override_policy_makes_of_it_is_what_comes() {
-    let empty = world([everything(&[DEPLOYMENT], json!({}))]);
+    let empty = snapshot([everything(&[DEPLOYMENT], json!({}))]);
     let web = put(deployment("default", "web"));
     check(
         &empty,
@@ -192,7 +192,7 @@ fn what_an_override_policy_makes_of_it_is_what_comes() {
         Deployment default/web claimed by ClusterPropagationPolicy all, m1 create with 2 replicas,
     "#]],
     );
-    let running = world([everything(&[DEPLOYMENT], json!({})), deployment("default", "web")]);
+    let running = snapshot([everything(&[DEPLOYMENT], json!({})), deployment("default", "web")]);
     check(
         &running,
         &[overriding("/spec/replicas", json!(7))],
@@ -224,7 +224,7 @@ fn a_definition_brings_its_kind() {
         object
     };
     let kinds = [("apiextensions.k8s.io/v1", "CustomResourceDefinition"), ("example.io/v1", "Car")];
-    let parked = world([knows_definitions("m1"), car, everything(&kinds, json!({}))]);
+    let parked = snapshot([knows_definitions("m1"), car, everything(&kinds, json!({}))]);
     check(
         &parked,
         &[put(definition.clone())],
@@ -235,7 +235,7 @@ fn a_definition_brings_its_kind() {
     );
     let mut driving = parked;
     driving.apply(&put(definition)).expect("readable");
-    driving.settle_all(Answers::BRAIN);
+    driving.settle_all(Interpreters::BUILT_IN);
     let gone = delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "cars.example.io");
     check(
         &driving,
@@ -260,14 +260,14 @@ fn changes_come_one_after_the_other() {
     let lazy = || everything(&[DEPLOYMENT], json!({ "activationPreference": "Lazy" }));
     let web = || deployment("default", "web");
     check(
-        &world([]),
+        &snapshot([]),
         &[tried(lazy()), tried(web())],
         expect![[r#"
         Deployment default/web claimed by ClusterPropagationPolicy all, m1 create with 2 replicas, m2 create with 2 replicas,
     "#]],
     );
     check(
-        &world([]),
+        &snapshot([]),
         &[tried(web()), tried(lazy())],
         expect![[r#"
         Deployment default/web claimed by ClusterPropagationPolicy all, waits,
@@ -280,11 +280,11 @@ fn a_rebalancer_places_anew() {
     let spread = json!({ "placement": {
         "replicaScheduling": { "replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted" },
     } });
-    let mut alone = World { now: SECOND.parse().expect("a time"), ..World::default() };
+    let mut alone = Snapshot { now: SECOND.parse().expect("a time"), ..Snapshot::default() };
     for change in [cluster("m1"), put(everything(&[DEPLOYMENT], spread)), put(deployment("default", "web"))] {
         alone.apply(&change).expect("readable");
     }
-    alone.settle_all(Answers::BRAIN);
+    alone.settle_all(Interpreters::BUILT_IN);
     for binding in std::sync::Arc::make_mut(&mut alone.bindings).values_mut() {
         let status = &mut std::sync::Arc::make_mut(binding).status;
         status.last_scheduled_time = Some(alone.now.into());

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::World;
-use crate::world::Answers;
+use crate::Snapshot;
+use crate::snapshot::Interpreters;
 
 const KINDS: [(&str, &str, bool); 7] = [
     ("apps/v1", "Deployment", true),
@@ -166,14 +166,14 @@ proptest! {
         templates in prop::collection::vec(key(), 1..6),
         bindings in prop::collection::vec(any_binding(), 1..4),
     ) {
-        let mut world = World::default();
+        let mut snapshot = Snapshot::default();
         for key in &templates {
-            world.take(object(key)).expect("a template");
+            snapshot.take(object(key)).expect("a template");
         }
         for binding in &bindings {
-            world.take(serde_json::to_value(binding).expect("JSON")).expect("a binding");
+            snapshot.take(serde_json::to_value(binding).expect("JSON")).expect("a binding");
         }
-        for (key, attached) in world.attachments(Answers::BRAIN) {
+        for (key, attached) in snapshot.attachments(Interpreters::BUILT_IN) {
             prop_assert!(!attached.spec.required_by.is_empty(), "{:?}", key);
             for by in &attached.spec.required_by {
                 prop_assert!(!key.namespace.is_empty() && by.namespace == key.namespace, "{:?} for {:?}", key, by);

@@ -1,0 +1,103 @@
+//! From a request to who asks it: the one way in that every route shares.
+
+use http::HeaderMap;
+use http::request::Parts;
+
+use super::{Credential, Identity};
+use crate::engine::Engine;
+use apimachinery::error::ApiError;
+
+/// What may be asked by nobody in particular: is it alive, and what is it.
+const PUBLIC: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
+
+/// Whether a path is one that nobody has to prove anything for.
+pub(crate) fn is_public(path: &str) -> bool {
+    PUBLIC.contains(&path)
+}
+
+/// Tokens that are longer than this are none of ours.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
+
+impl Engine {
+    /// Who asks, and on whose behalf. Credentials that prove nothing are worse than none.
+    pub fn authenticate(&self, parts: &Parts) -> Result<Identity, ApiError> {
+        let identity = match parts.extensions.get::<Identity>() {
+            Some(identity) => identity.clone(),
+            None => self.network_identity(parts)?,
+        };
+        self.impersonated(identity, &parts.headers)
+    }
+
+    fn network_identity(&self, parts: &Parts) -> Result<Identity, ApiError> {
+        let proof = parts.extensions.get::<Credential>();
+        if let Some(Credential::Certificate { identity, not_after }) = proof
+            && (self.now)().as_second() <= *not_after
+        {
+            return Ok(identity.clone());
+        }
+        match (bearer_token(&parts.headers), proof) {
+            (Some(token), _) => {
+                let audiences = self.security.keys.audiences();
+                let (identity, _) =
+                    self.token_identity(token, &audiences).map_err(|_| ApiError::unauthorized())?;
+                Ok(identity)
+            }
+            (None, None) if is_public(parts.uri.path()) => Ok(Identity::anonymous()),
+            _ => Err(ApiError::unauthorized()),
+        }
+    }
+
+    /// Whose token it is, and for which of the wanted audiences it was made.
+    pub fn token_identity(
+        &self,
+        token: &str,
+        audiences: &[String],
+    ) -> Result<(Identity, Vec<String>), String> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err("invalid bearer token".to_owned());
+        }
+        if let Some(identity) = self.security.tokens.find(token) {
+            // A token of the file says nothing of audiences: it is good for this server.
+            let own = self.security.keys.audiences();
+            return Ok((identity, own.into_iter().filter(|one| audiences.contains(one)).collect()));
+        }
+        let claims = self.security.keys.verify(token)?;
+        let fitting: Vec<String> =
+            claims.audiences.iter().filter(|one| audiences.contains(one)).cloned().collect();
+        if fitting.is_empty() {
+            return Err(format!(
+                "token audiences {:?} is invalid for the target audiences {audiences:?}",
+                claims.audiences
+            ));
+        }
+        Ok((self.account_identity(&claims)?, fitting))
+    }
+}
+
+/// The token of an `Authorization` header.
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(http::header::AUTHORIZATION)?.to_str().ok()?;
+    let mut words = value.trim().splitn(3, ' ');
+    let is_bearer = words.next()?.eq_ignore_ascii_case("bearer");
+    words.next().filter(|token| is_bearer && !token.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_read_as_kubernetes_reads_them() {
+        let check = |value: &str, expected: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(http::header::AUTHORIZATION, value.parse().expect("a header"));
+            assert_eq!(bearer_token(&headers), expected, "{value:?}");
+        };
+        check("Bearer abc", Some("abc"));
+        check(" bearer abc def", Some("abc"));
+        check("Bearer", None);
+        check("Bearer  abc", None);
+        check("Basic abc", None);
+        assert_eq!(bearer_token(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! Nobody gives away a right that they do not have: roles are written and bound only by who holds all that they
+//! allow, or was given the verbs `escalate` and `bind` for it.
+
+use serde_json::Value;
+
+use super::rules::missing;
+use super::{Action, Object, Rule};
+use crate::authn::Identity;
+use crate::engine::{Engine, text};
+use crate::verbs::Call;
+use apimachinery::error::{ApiError, Subject};
+use apimachinery::gotext::quoted;
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+const AGGREGATION: &str = "must have cluster-admin privileges to use the aggregationRule";
+
+impl Engine {
+    /// Refuses a role or binding that gives away more than its writer has.
+    pub fn check_escalation(&self, call: &Call, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+        if &*call.resource.group != GROUP || call.identity.is_administrator() {
+            return Ok(());
+        }
+        if old.is_some_and(|old| only_lets_go(object, old)) {
+            return Ok(());
+        }
+        match &*call.resource.plural {
+            "roles" | "clusterroles" => self.check_role(call, object, old),
+            "rolebindings" | "clusterrolebindings" => self.check_binding(call, object),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_role(&self, call: &Call, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+        let namespace = call.namespace.as_deref().unwrap_or_default();
+        let role = Object {
+            group: GROUP,
+            resource: &call.resource.plural,
+            namespace,
+            name: call.name(),
+            ..Object::default()
+        };
+        if self.decide(&call.identity, &Action::on("escalate", role)).is_some() {
+            return Ok(());
+        }
+        let subject = call.resource.subject(text(object, "/metadata/name"));
+        self.check_held(&call.identity, namespace, &Rule::all_of(object), subject)?;
+        let aggregates = |role: &Value| {
+            let selectors = role.pointer("/aggregationRule/clusterRoleSelectors").and_then(Value::as_array);
+            selectors.is_some_and(|selectors| !selectors.is_empty())
+        };
+        if !aggregates(object) && !old.is_some_and(aggregates) {
+            return Ok(());
+        }
+        // What a rule of aggregation gathers is not known yet, so that it takes every right to set one.
+        let owned = self.rbac.rules_for(&call.identity, namespace);
+        match missing(&owned, &Rule::everything()) {
+            None => Ok(()),
+            Some(_) => Err(ApiError::forbidden(subject, AGGREGATION)),
+        }
+    }
+
+    fn check_binding(&self, call: &Call, object: &Value) -> Result<(), ApiError> {
+        let namespace = call.namespace.as_deref().unwrap_or_default();
+        let (kind, name) = (text(object, "/roleRef/kind"), text(object, "/roleRef/name"));
+        let resource = match kind {
+            "ClusterRole" => "clusterroles",
+            "Role" => "roles",
+            // Nothing else can be bound; what is invalid is said in a moment.
+            _ => return Ok(()),
+        };
+        let role = Object { group: GROUP, resource, namespace, name, ..Object::default() };
+        if self.decide(&call.identity, &Action::on("bind", role)).is_some() {
+            return Ok(());
+        }
+        let rules = self.rbac.rules_of(kind == "ClusterRole", namespace, name);
+        let rules = rules.ok_or_else(|| ApiError::not_found(call.resource.subject(name)))?;
+        let subject = call.resource.subject(text(object, "/metadata/name"));
+        self.check_held(&call.identity, namespace, &rules, subject)
+    }
+
+    fn check_held(
+        &self,
+        identity: &Identity,
+        namespace: &str,
+        rules: &[Rule],
+        subject: Subject<'_>,
+    ) -> Result<(), ApiError> {
+        let owned = self.rbac.rules_for(identity, namespace);
+        let Some(missing) = missing(&owned, rules) else { return Ok(()) };
+        let groups: Vec<String> = identity.groups.iter().map(|group| quoted(group)).collect();
+        let why = format!(
+            "user {} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{missing}",
+            quoted(&identity.user),
+            groups.join(" ")
+        );
+        Err(ApiError::forbidden(subject, why))
+    }
+}
+
+/// Whether a change touches nothing but what keeps the object from being deleted.
+fn only_lets_go(object: &Value, old: &Value) -> bool {
+    let bare = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            for key in ["finalizers", "ownerReferences", "managedFields", "resourceVersion"] {
+                metadata.remove(key);
+            }
+        }
+        object
+    };
+    bare(object) == bare(old)
+}

@@ -1,0 +1,92 @@
+//! Requests that the server makes to itself, through the same verbs as everybody else's.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::authn::Identity;
+use crate::content::{Accepted, Language, Shape};
+use crate::engine::Engine;
+use crate::options::{DeleteOptions, FieldValidation, WriteOptions};
+use crate::registry::Resource;
+use crate::request::Query;
+use crate::verbs::{Call, Draft};
+use apimachinery::error::ApiError;
+
+/// Who housekeeping is in managedFields and admission.
+const USER: &str = "system:housekeeping";
+
+/// Whether it is the housekeeping who asks.
+pub(crate) fn is_housekeeping(identity: &Identity) -> bool {
+    identity.is_internal && identity.user == USER
+}
+
+impl Engine {
+    /// A call on one object (or, without a name, on a collection).
+    pub fn internal_call(&self, resource: &Arc<Resource>, namespace: &str, name: &str) -> Call {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Call {
+            resource: resource.clone(),
+            namespace: some(namespace),
+            name: some(name),
+            subresource: None,
+            query: Query::default(),
+            accepted: Accepted { language: Language::Json, shape: Shape::Object, plain: true, gzip: false },
+            identity: Identity::internal(USER),
+            user_agent: USER.to_owned(),
+            command: String::new(),
+            notes: crate::audit::Notes::default(),
+        }
+    }
+
+    /// Creates an object unless one of its name is there.
+    pub async fn ensure(
+        &self,
+        resource: &Arc<Resource>,
+        namespace: &str,
+        object: Value,
+    ) -> Result<(), ApiError> {
+        let call = self.internal_call(resource, namespace, "");
+        let draft = Draft::from_value(&call, object, FieldValidation::Ignore)?;
+        match self.create_draft(&call, &internal_options(), draft).await {
+            Err(error) if error.reason != "AlreadyExists" => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes an object through a function; one that is gone is left alone.
+    pub async fn internal_change(
+        &self,
+        call: &Call,
+        change: impl Fn(&mut Value) + Sync,
+    ) -> Result<(), ApiError> {
+        let options = internal_options();
+        let changed = self.change(call, &options, |old| {
+            let mut object = old.clone();
+            change(&mut object);
+            Ok(Draft::changed(object))
+        });
+        ignore_not_found(changed.await.map(drop))
+    }
+
+    /// Deletes an object; one that is gone is left alone.
+    pub async fn internal_delete(&self, call: &Call, options: &DeleteOptions) -> Result<(), ApiError> {
+        ignore_not_found(self.delete_with(call, options).await.map(drop))
+    }
+}
+
+fn internal_options() -> WriteOptions {
+    WriteOptions {
+        dry_run: false,
+        field_manager: USER.to_owned(),
+        field_validation: FieldValidation::Ignore,
+        force: false,
+    }
+}
+
+fn ignore_not_found(result: Result<(), ApiError>) -> Result<(), ApiError> {
+    match result {
+        Err(error) if error.reason == "NotFound" => Ok(()),
+        result => result,
+    }
+}

@@ -1,0 +1,247 @@
+//! How much one client may ask at a time, so that nobody keeps the others waiting: requests are queued by user and
+//! taken in turns, watches are counted. Administrators and what runs in this process do not queue, as in Kubernetes.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use supervise::Recovered as _;
+use tokio::sync::oneshot;
+
+use crate::authn::Identity;
+use apimachinery::error::ApiError;
+
+mod share;
+pub(crate) use share::CpuShare;
+use share::{ActiveUsers, Shared};
+
+/// How much is taken in at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests that are worked on at once, of all users together.
+    pub in_flight: usize,
+    /// Requests of one user that are under way or wait.
+    pub of_one_user: usize,
+    /// Watches of one user.
+    pub watches_of_one_user: usize,
+    /// Watches of all users together.
+    pub watches: usize,
+    /// How long a request waits for its turn.
+    pub patience: Duration,
+    /// How long a request that is no watch may take.
+    pub request: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            in_flight: 100,
+            of_one_user: 200,
+            watches_of_one_user: 1_000,
+            watches: 20_000,
+            patience: Duration::from_secs(15),
+            request: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Who is being served and who waits. Clones share it.
+#[derive(Clone)]
+pub(crate) struct FairQueue {
+    pub limits: Limits,
+    /// Held for moments.
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    running: usize,
+    watches: usize,
+    users: HashMap<Box<str>, User>,
+    /// Users with somebody in their queue, whose turn is next first.
+    round: VecDeque<Box<str>>,
+    company: ActiveUsers,
+}
+
+#[derive(Default)]
+struct User {
+    /// Requests under way or waiting.
+    present: usize,
+    watches: usize,
+    waiting: VecDeque<oneshot::Sender<Running>>,
+}
+
+impl User {
+    fn is_idle(&self) -> bool {
+        self.present == 0 && self.watches == 0
+    }
+}
+
+/// The place of a request among those of its user; gives it back when dropped.
+pub(crate) struct InFlightPermit {
+    turns: FairQueue,
+    user: Box<str>,
+    running: Option<Running>,
+    payer: CpuShare,
+}
+
+/// One of the requests that are worked on at once. Dropped, it makes room for the next, also when it was handed to
+/// somebody who has just stopped waiting.
+struct Running(Option<FairQueue>);
+
+/// The place of a watch; gives it back when dropped.
+pub(crate) struct WatchPermit {
+    turns: FairQueue,
+    user: Box<str>,
+}
+
+const BUSY: &str = "too many requests, please try again later";
+
+impl FairQueue {
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, state: Arc::default() }
+    }
+
+    fn with<Answer>(&self, work: impl FnOnce(&mut State) -> Answer) -> Answer {
+        work(&mut self.state.lock().recovered())
+    }
+
+    /// Lets a request come in, unless its user has too many already. Nobody to count for those who never queue.
+    pub fn enter(&self, identity: &Identity) -> Result<Option<InFlightPermit>, ApiError> {
+        if identity.is_internal {
+            return Ok(None);
+        }
+        let user: Box<str> = identity.user.as_str().into();
+        if identity.is_administrator() {
+            self.with(|state| state.company.note(&user));
+            return Ok(None);
+        }
+        let threads = self.with(|state| {
+            state.company.note(&user);
+            let own = state.users.entry(user.clone()).or_default();
+            let fits = own.present < self.limits.of_one_user;
+            own.present += usize::from(fits);
+            fits.then(|| state.company.threads_of(&user))
+        });
+        match threads {
+            Some(threads) => {
+                let payer = CpuShare::new(self.clone(), threads);
+                Ok(Some(InFlightPermit { turns: self.clone(), user, running: None, payer }))
+            }
+            None => Err(ApiError::too_many_requests(BUSY, 1)),
+        }
+    }
+
+    /// Lets a watch begin, unless there are too many.
+    pub fn watch(&self, identity: &Identity) -> Result<Option<WatchPermit>, ApiError> {
+        if identity.is_internal || identity.is_administrator() {
+            return Ok(None);
+        }
+        let user: Box<str> = identity.user.as_str().into();
+        let limits = self.limits;
+        let is_let_in = self.with(|state| {
+            let own = state.users.entry(user.clone()).or_default();
+            let fits = own.watches < limits.watches_of_one_user && state.watches < limits.watches;
+            own.watches += usize::from(fits);
+            state.watches += usize::from(fits);
+            fits
+        });
+        match is_let_in {
+            true => Ok(Some(WatchPermit { turns: self.clone(), user })),
+            false => Err(ApiError::too_many_requests("too many watches, please try again later", 5)),
+        }
+    }
+}
+
+impl InFlightPermit {
+    /// Waits for its turn.
+    pub async fn turn(&mut self) -> Result<(), ApiError> {
+        let limits = self.turns.limits;
+        let wait = self.turns.with(|state| {
+            if state.running < limits.in_flight {
+                state.running += 1;
+                return None;
+            }
+            let (sender, receiver) = oneshot::channel();
+            let own = state.users.entry(self.user.clone()).or_default();
+            if own.waiting.is_empty() {
+                state.round.push_back(self.user.clone());
+            }
+            own.waiting.push_back(sender);
+            Some(receiver)
+        });
+        self.running = match wait {
+            None => Some(Running(Some(self.turns.clone()))),
+            Some(turn) => match tokio::time::timeout(limits.patience, turn).await {
+                Ok(Ok(running)) => Some(running),
+                _ => return Err(ApiError::too_many_requests(BUSY, 1)),
+            },
+        };
+        Ok(())
+    }
+
+    /// The work of a request, which goes on whenever its user has a thread to spare.
+    pub fn share<Work: Future>(&self, work: Work) -> Shared<Work> {
+        self.payer.pays_for(work)
+    }
+}
+
+impl State {
+    /// Gives the free place to whoever is next; users take turns, whatever the length of their queues.
+    fn hand_on(&mut self, turns: &FairQueue) {
+        while let Some(user) = self.round.pop_front() {
+            let Some(own) = self.users.get_mut(&user) else { continue };
+            let next = own.waiting.pop_front();
+            if !own.waiting.is_empty() {
+                self.round.push_back(user);
+            }
+            let Some(next) = next else { continue };
+            match next.send(Running(Some(turns.clone()))) {
+                Ok(()) => return,
+                // Whoever gave up waiting does not take the place.
+                Err(mut refused) => refused.0 = None,
+            }
+        }
+        self.running -= 1;
+    }
+
+    fn leave(&mut self, user: &str) {
+        if self.users.get(user).is_some_and(User::is_idle) {
+            self.users.remove(user);
+        }
+    }
+}
+
+impl Drop for InFlightPermit {
+    fn drop(&mut self) {
+        self.turns.with(|state| {
+            if let Some(own) = state.users.get_mut(&self.user) {
+                own.present -= 1;
+            }
+            state.leave(&self.user);
+        });
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(turns) = self.0.take() {
+            turns.with(|state| state.hand_on(&turns));
+        }
+    }
+}
+
+impl Drop for WatchPermit {
+    fn drop(&mut self) {
+        self.turns.with(|state| {
+            state.watches -= 1;
+            if let Some(own) = state.users.get_mut(&self.user) {
+                own.watches -= 1;
+            }
+            state.leave(&self.user);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

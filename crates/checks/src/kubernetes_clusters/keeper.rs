@@ -1,0 +1,50 @@
+//! Who keeps a control plane while a scenario is played on it: does what the scenario asks for and no user can do.
+
+use std::future::Future;
+use std::pin::pin;
+
+use scenario::{HostOperation, PlayError};
+use tokio::sync::mpsc;
+
+use super::plane::Plane;
+
+/// Does what is asked for until `playing` has ended.
+pub async fn keep(
+    plane: &mut Plane,
+    mut asked: mpsc::Receiver<HostOperation>,
+    playing: impl Future<Output = ()>,
+) {
+    let mut playing = pin!(playing);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut playing => return,
+            Some(favour) = asked.recv() => act(plane, favour).await,
+        }
+    }
+}
+
+async fn act(plane: &mut Plane, favour: HostOperation) {
+    // A scenario that does not wait for the answer any more has ended.
+    match favour {
+        HostOperation::Join(cluster, reply) => {
+            let _ = reply.send(plane.join_another(&cluster).await.map_err(trouble));
+        }
+        HostOperation::Reach(name, reachable, reply) => {
+            let _ = reply.send(plane.reach(&name, reachable).map_err(trouble));
+        }
+        HostOperation::Restart(reply) => {
+            let _ = reply.send(plane.restart().await.map_err(trouble));
+        }
+        HostOperation::Pass(time, reply) => {
+            let _ = reply.send(plane.pass(time).await.map_err(trouble));
+        }
+        HostOperation::Time(reply) => {
+            let _ = reply.send(Ok(plane.now()));
+        }
+    }
+}
+
+fn trouble(error: anyhow::Error) -> PlayError {
+    PlayError(format!("{error:#}"))
+}

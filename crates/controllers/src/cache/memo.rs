@@ -1,0 +1,81 @@
+//! What was looked at and needed nothing: the next look that would see exactly the same is left out. Must not
+//! know what anybody looks for. Forgetting costs a look, never a wrong answer.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::sync::{Mutex, MutexGuard};
+
+use decide::BindingKey;
+use supervise::Recovered as _;
+
+/// What is asked about a binding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// Are its Works as they should be?
+    Works,
+    /// Is its status as its Works tell?
+    Status,
+}
+
+/// Stands for everything that an answer was made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    /// The mark of these facts.
+    pub fn of(facts: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        facts.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+/// The last mark that needed nothing, by binding and question.
+#[derive(Default)]
+pub struct ReconcileMemo(Mutex<HashMap<BindingKey, [Option<Fingerprint>; 2]>>);
+
+impl ReconcileMemo {
+    fn marks(&self) -> MutexGuard<'_, HashMap<BindingKey, [Option<Fingerprint>; 2]>> {
+        self.0.lock().recovered()
+    }
+
+    /// Whether the question was answered from the same facts before, and nothing was left to do.
+    pub fn holds(&self, key: &BindingKey, question: Question, mark: Fingerprint) -> bool {
+        self.marks().get(key).is_some_and(|marks| marks[question as usize] == Some(mark))
+    }
+
+    /// Remembers that these facts need nothing.
+    pub fn note(&self, key: &BindingKey, question: Question, mark: Fingerprint) {
+        self.marks().entry(key.clone()).or_default()[question as usize] = Some(mark);
+    }
+
+    /// Forgets a binding.
+    pub fn forget(&self, key: &BindingKey) {
+        self.marks().remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_question_about_the_same_facts_is_answered() {
+        let settled = ReconcileMemo::default();
+        let key = |name: &str| BindingKey { namespace: String::new(), name: name.to_owned() };
+        settled.note(&key("a"), Question::Works, Fingerprint::of((1, "x")));
+        let check = |name: &str, question: Question, facts: (i32, &str), expected: bool| {
+            assert_eq!(
+                settled.holds(&key(name), question, Fingerprint::of(facts)),
+                expected,
+                "{name} {facts:?}"
+            );
+        };
+        check("a", Question::Works, (1, "x"), true);
+        check("a", Question::Works, (2, "x"), false);
+        check("a", Question::Status, (1, "x"), false);
+        check("b", Question::Works, (1, "x"), false);
+        settled.forget(&key("a"));
+        check("a", Question::Works, (1, "x"), false);
+    }
+}

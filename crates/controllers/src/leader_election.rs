@@ -1,0 +1,294 @@
+//! Which of several replicas may write? The one that holds a Lease. It renews it in time or gives up its warrant before
+//! anybody else can take the Lease, so that two never write at once. Times of other machines are not believed: a Lease
+//! is free when nobody was seen to renew it for as long as it says, whatever else becomes of it; only its holder can
+//! give it back earlier. Where there is none, who has never seen one believes that nobody leads.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::rest::{Collection, Error, LeaderFence, Path, Rest};
+
+/// The Lease of the controllers, by which metrics name it, too.
+pub const LEASE: &str = "longshore-controllers";
+/// How long a Lease lasts after it was given back, as client-go writes it.
+const RESIGNED_SECONDS: u64 = 1;
+
+/// How long a Lease lasts and how it is kept. `lease` has to be longer than `renew` by as long as a write may still be
+/// on its way, and `renew` longer than `retry`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// How long others wait for a renewal before they take the Lease.
+    pub lease: Duration,
+    /// How long the holder writes without a renewal.
+    pub renew: Duration,
+    /// How often to try.
+    pub retry: Duration,
+}
+
+impl Terms {
+    /// Terms for a Lease of this length, in the usual proportions.
+    pub fn of(lease: Duration) -> Self {
+        Self { lease, renew: lease * 2 / 3, retry: lease * 2 / 15 }
+    }
+}
+
+/// Somebody who wants to lead.
+pub struct LeaderElector {
+    /// Where the Lease is; without a warrant, which follows from it.
+    pub control: Rest,
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// The name of the Lease.
+    pub name: String,
+    /// Who we are, unlike anybody else.
+    pub identity: String,
+    /// For how long.
+    pub terms: Terms,
+    /// What is given to those who write.
+    pub fence: LeaderFence,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Record {
+    holder_identity: Option<String>,
+    lease_duration_seconds: Option<u64>,
+    acquire_time: Option<String>,
+    renew_time: Option<String>,
+    lease_transitions: Option<u64>,
+}
+
+impl Record {
+    fn holder(&self) -> Option<&str> {
+        self.holder_identity.as_deref().filter(|holder| !holder.is_empty())
+    }
+
+    /// Whether its holder gave it back. Without the second mark somebody else took the name away, and the holder may
+    /// not know of it.
+    fn is_resigned(&self) -> bool {
+        self.holder().is_none() && self.lease_duration_seconds == Some(RESIGNED_SECONDS)
+    }
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Lease {
+    metadata: api::ObjectMeta,
+    spec: Record,
+}
+
+/// Why somebody tries no longer to lead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    /// Nobody wants it to any more.
+    #[error("it was told to stop")]
+    Shutdown,
+    /// It led, and the Lease is no longer its own.
+    #[error("somebody else took it")]
+    Taken,
+    /// It led, and the Lease was not renewed in time; the last failure.
+    #[error("it was not renewed in time: {0}")]
+    Late(String),
+}
+
+/// What was last seen of the Lease, and when others may take it.
+struct Observed {
+    record: Record,
+    free_at: Instant,
+}
+
+impl LeaderElector {
+    /// Tries to lead, and leads, until `stop` or until leading cannot be kept; afterwards the warrant is void.
+    pub async fn run(&self, stop: &CancellationToken) -> Ended {
+        let ended = self.lead(stop).await;
+        self.fence.revoke();
+        if ended != Ended::Shutdown {
+            let lease = format!("{}/{}", self.namespace, self.name);
+            tracing::error!(lease, why = %ended, "the lease is lost; nothing is written any more");
+        }
+        ended
+    }
+
+    async fn lead(&self, stop: &CancellationToken) -> Ended {
+        let mut observed: Option<Observed> = None;
+        let mut leads_until: Option<Instant> = None;
+        let mut failure: Option<String> = None;
+        loop {
+            let begun = Instant::now();
+            if leads_until.is_some_and(|until| until <= begun) {
+                return Ended::Late(failure.unwrap_or_default());
+            }
+            // A connection that died costs one try and not the lead.
+            let patience = (self.terms.renew / 3).min(self.left(leads_until));
+            let tried = tokio::time::timeout(patience, self.attempt(&mut observed)).await;
+            let late = || Error::TimedOut { action: format!("take or renew {}", self.path()) };
+            let tried = tried.unwrap_or_else(|_| Err(late()));
+            match &tried {
+                Ok(true) => {
+                    let until = begun + self.terms.renew;
+                    if leads_until.is_none() {
+                        let lease = format!("{}/{}", self.namespace, self.name);
+                        tracing::info!(lease, identity = self.identity, "this replica leads");
+                    }
+                    leads_until = Some(until);
+                    self.fence.extend(until);
+                }
+                Ok(false) if leads_until.is_some() => return Ended::Taken,
+                Ok(false) | Err(_) => {}
+            }
+            failure = self.tell(tried.err(), failure);
+            let pause = self.terms.retry.min(self.left(leads_until));
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ended::Shutdown,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// How much time there is: who does not lead has as much as somebody who has just begun to.
+    fn left(&self, leads_until: Option<Instant>) -> Duration {
+        leads_until.map_or(self.terms.renew, |until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Says what keeps us from leading, once until it is something else: a replica that cannot lead is healthy
+    /// otherwise, and nobody would know.
+    fn tell(&self, error: Option<Error>, told: Option<String>) -> Option<String> {
+        let error = error?;
+        let failure = error.to_string();
+        if told.as_ref() != Some(&failure) {
+            let lease = format!("{}/{}", self.namespace, self.name);
+            tracing::warn!(lease, error = failure, hint = hint(&error), "the lease cannot be had");
+        }
+        Some(failure)
+    }
+
+    /// Gives the Lease back, so that nobody has to wait. Only for who has stopped to write.
+    pub async fn resign(&self) -> Result<(), Error> {
+        let Some(lease) = self.control.get::<Lease>(&self.path()).await? else { return Ok(()) };
+        if lease.spec.holder_identity.as_deref() != Some(&self.identity) {
+            return Ok(());
+        }
+        let spec =
+            json!({ "holderIdentity": null, "leaseDurationSeconds": RESIGNED_SECONDS, "renewTime": stamp() });
+        let patch =
+            json!({ "metadata": { "resourceVersion": lease.metadata.resource_version }, "spec": spec });
+        self.control.merge(&self.path(), &patch).await.map(drop)
+    }
+
+    fn collection(&self) -> Collection {
+        Collection::new("coordination.k8s.io/v1", "leases", &self.namespace)
+    }
+
+    fn path(&self) -> Path {
+        self.collection().object(&self.name)
+    }
+
+    /// Takes or renews the Lease if that is allowed; true if it is ours now.
+    async fn attempt(&self, observed: &mut Option<Observed>) -> Result<bool, Error> {
+        let found = self.control.get::<Lease>(&self.path()).await?;
+        if let Some(lease) = &found {
+            self.observe(observed, &lease.spec);
+        }
+        let free_at = observed.as_ref().map(|observed| observed.free_at);
+        if !self.is_free(found.as_ref(), free_at) {
+            return Ok(false);
+        }
+        let Some(lease) = found else { return self.create().await };
+        let next = self.next(Some(&lease.spec));
+        let version = Some(lease.metadata.resource_version.as_str());
+        match self.control.replace(&self.path(), &self.lease(&next, version)).await {
+            Ok(_) => Ok(true),
+            // Somebody was faster; the next look shows who.
+            Err(Error::Conflict { .. }) if lease.spec.holder_identity.as_deref() != Some(&self.identity) => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn create(&self) -> Result<bool, Error> {
+        match self.control.create(&self.collection(), &self.lease(&self.next(None), None)).await {
+            Ok(_) => Ok(true),
+            // Somebody was faster; the next look shows who.
+            Err(Error::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Notes what the Lease says now. Only who gives it back makes it free earlier than it was to be: its holder may be
+    /// writing still, whatever somebody else did to the Lease.
+    fn observe(&self, observed: &mut Option<Observed>, record: &Record) {
+        if observed.as_ref().is_some_and(|observed| observed.record == *record) {
+            return;
+        }
+        let now = Instant::now();
+        let lasts = record.lease_duration_seconds.map_or(self.terms.lease, Duration::from_secs);
+        let free_at = match record.is_resigned() {
+            true => now,
+            false => observed.as_ref().map_or(now, |before| before.free_at).max(now + lasts),
+        };
+        *observed = Some(Observed { record: record.clone(), free_at });
+    }
+
+    /// Whether we may take the Lease as it was found, which others may from `free_at` on.
+    fn is_free(&self, found: Option<&Lease>, free_at: Option<Instant>) -> bool {
+        let is_ours = match found.and_then(|lease| lease.spec.holder()) {
+            Some(holder) => holder == self.identity,
+            // Somebody emptied or deleted it while we lead: nobody else may have it before our time is over.
+            None => self.fence.is_held(),
+        };
+        is_ours || free_at.is_none_or(|free_at| free_at <= Instant::now())
+    }
+
+    fn next(&self, before: Option<&Record>) -> Record {
+        let now = stamp();
+        let ours = before.filter(|before| before.holder_identity.as_deref() == Some(&self.identity));
+        let acquired = ours.and_then(|before| before.acquire_time.clone());
+        let transitions = before.and_then(|before| before.lease_transitions).unwrap_or_default();
+        let seconds = self.terms.lease.as_secs_f64().ceil() as u64;
+        Record {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: Some(seconds),
+            acquire_time: Some(acquired.unwrap_or_else(|| now.clone())),
+            renew_time: Some(now),
+            lease_transitions: Some(transitions + u64::from(before.is_some() && ours.is_none())),
+        }
+    }
+
+    fn lease(&self, record: &Record, version: Option<&str>) -> Value {
+        let mut lease = json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": { "name": self.name, "namespace": self.namespace },
+            "spec": record,
+        });
+        if let Some(version) = version {
+            lease["metadata"]["resourceVersion"] = version.into();
+        }
+        lease
+    }
+}
+
+/// What to do about a failure.
+fn hint(error: &Error) -> &'static str {
+    match error {
+        Error::Refused { code: 401 | 403, .. } => {
+            "may this user get, create and update leases there? see the Role in deploy/manifests/controllers.yaml"
+        }
+        Error::NotFound { .. } => "is there the namespace that --system-namespace names?",
+        Error::Conflict { .. } => "who else writes this lease?",
+        Error::Refused { .. } | Error::Unreachable { .. } | Error::TimedOut { .. } | Error::Fenced { .. } => {
+            "is the API server well, and can it be reached from here?"
+        }
+    }
+}
+
+fn stamp() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}

@@ -1,0 +1,34 @@
+//! How long is looked for something on a live control plane: counted in looks, so that nobody loses patience because the
+//! whole machine was halted meanwhile.
+
+use std::time::Duration;
+
+/// How often is looked.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The looks that are left.
+#[derive(Debug)]
+pub struct Deadline(u128);
+
+impl Deadline {
+    /// As many looks as fit into this time.
+    pub fn of(time: Duration) -> Self {
+        Self(time.as_millis() / LOOK.as_millis())
+    }
+
+    /// Whether no look is left.
+    pub fn is_over(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// One look less.
+    pub fn spend(&mut self) {
+        self.0 = self.0.saturating_sub(1);
+    }
+
+    /// Waits for the next look.
+    pub async fn wait(&mut self) {
+        self.spend();
+        tokio::time::sleep(LOOK).await;
+    }
+}

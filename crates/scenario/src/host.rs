@@ -1,0 +1,52 @@
+//! What only the keeper of a live control plane can do for a scenario: let a cluster join, cut one off, start the
+//! controllers anew, let time pass, tell the time. Knows no steps, and not how any of it is done.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::environment::PlayError;
+use crate::step::Cluster;
+
+/// How the keeper answers.
+pub type Reply<T> = oneshot::Sender<Result<T, PlayError>>;
+
+/// What the keeper is asked for, each with the way to answer.
+#[derive(Debug)]
+pub enum HostOperation {
+    /// A cluster joins; the answer is a kubeconfig of it.
+    Join(Cluster, Reply<PathBuf>),
+    /// A cluster can be reached again, or not any more.
+    Reach(String, bool, Reply<()>),
+    /// All controllers are stopped and started anew.
+    Restart(Reply<()>),
+    /// Time passes.
+    Pass(Duration, Reply<()>),
+    /// What time it is for the controllers.
+    Time(Reply<Timestamp>),
+}
+
+/// The way to ask the keeper.
+#[derive(Debug, Clone)]
+pub struct Host(mpsc::Sender<HostOperation>);
+
+impl Host {
+    /// Host, and where the keeper hears what is asked of them.
+    pub fn new() -> (Self, mpsc::Receiver<HostOperation>) {
+        // A scenario asks for one thing at a time.
+        let (sender, receiver) = mpsc::channel(1);
+        (Self(sender), receiver)
+    }
+
+    pub(crate) async fn ask<T>(
+        &self,
+        favour: impl FnOnce(Reply<T>) -> HostOperation,
+    ) -> Result<T, PlayError> {
+        let (reply, answer) = oneshot::channel();
+        let gone = || PlayError("nobody keeps this control plane any more".to_owned());
+        self.0.send(favour(reply)).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+}
