@@ -14,13 +14,13 @@ use crate::places::private_file;
 const TABLES: [&str; 2] = ["/secrets", "work.karmada.io/works"];
 
 /// The keys of a control plane, and of its local members.
-pub struct Sealing {
+pub struct EncryptionKey {
     keys: Vec<[u8; 32]>,
     file: PathBuf,
     is_new: bool,
 }
 
-impl Sealing {
+impl EncryptionKey {
     /// Takes the keys from the file that is named or, when none is, from the data directory, where one is made if
     /// there is none.
     pub fn load(named: Option<&Path>, data_dir: &Path) -> Result<Self> {
@@ -92,12 +92,12 @@ mod tests {
     #[test]
     fn a_key_is_made_once() {
         let folder = tempfile::tempdir().expect("there is room for a temporary directory");
-        let first = Sealing::load(None, folder.path()).expect("a new key");
+        let first = EncryptionKey::load(None, folder.path()).expect("a new key");
         assert!(!folder.path().join("encryption.key").exists(), "not before the store is open");
         first.keep().expect("kept");
-        let second = Sealing::load(None, folder.path()).expect("the same key");
+        let second = EncryptionKey::load(None, folder.path()).expect("the same key");
         assert_eq!((first.keys, second.is_new), (second.keys, false));
-        let missing = Sealing::load(Some(&folder.path().join("nowhere")), folder.path());
+        let missing = EncryptionKey::load(Some(&folder.path().join("nowhere")), folder.path());
         assert!(missing.is_err(), "a file that is named has to be there");
     }
 }

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Certificates;
-use crate::encryption_key::Sealing;
+use crate::encryption_key::EncryptionKey;
 use crate::kubeconfig;
 
 /// Regions and zones that local members are spread over.
@@ -43,7 +43,7 @@ pub struct Setting<'a> {
     /// The certificates of the control plane, which serve the members too.
     pub certificates: &'a Certificates,
     /// What makes secrets unreadable on disk.
-    pub encryption_key: &'a Sealing,
+    pub encryption_key: &'a EncryptionKey,
     /// Told when everything ends.
     pub stop: CancellationToken,
     /// How many connections each of them takes.

@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Certificates;
-use crate::encryption_key::Sealing;
+use crate::encryption_key::EncryptionKey;
 use crate::feature_gates::SwitchFlags;
 use crate::greeting::{Greeting, say_goodbye};
 use crate::kubeconfig::{CONTROL, kubeconfig};
@@ -81,7 +81,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let listener = listen(arguments.bind_address, arguments.port).await?;
     let bound = listener.local_addr().context("read the port")?;
     let address = local(bound);
-    let encryption_key = Sealing::load(arguments.security.encryption_key_file.as_deref(), &data_dir)?;
+    let encryption_key = EncryptionKey::load(arguments.security.encryption_key_file.as_deref(), &data_dir)?;
     let (store, certificates) = open(arguments, &data_dir, &encryption_key)?;
     let feature_gates = arguments.feature_gates.feature_gates()?;
     let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
@@ -185,7 +185,11 @@ async fn listen(ip: IpAddr, port: u16) -> Result<TcpListener> {
     })
 }
 
-fn open(arguments: &Arguments, data_dir: &Path, encryption_key: &Sealing) -> Result<(Store, Certificates)> {
+fn open(
+    arguments: &Arguments,
+    data_dir: &Path,
+    encryption_key: &EncryptionKey,
+) -> Result<(Store, Certificates)> {
     let names = names(arguments);
     if arguments.ephemeral {
         return Ok((Store::in_memory(), Certificates::ephemeral(&names)?));
