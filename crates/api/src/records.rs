@@ -27,16 +27,16 @@ pub const RECONCILE: &str = "longshore.io/reconcile";
 /// On bindings: the policy in effect as people type it, `pp/NAME` or `cpp/NAME`. Only shown, never read: the
 /// [`Pin`] is what counts.
 pub const SHOWN_POLICY: &str = "longshore.io/policy";
-/// On bindings: the generation in effect of that policy. Only shown, never read.
+/// On bindings: the generation in effect of the policy in [`SHOWN_POLICY`]. Only shown, never read.
 pub const SHOWN_GENERATION: &str = "longshore.io/generation";
 /// On policies: list of [`Past`], what their spec said before, oldest first.
 pub const HISTORY: &str = "longshore.io/history";
 /// On a binding: the wish for a fresh placement that its clusters are the answer to.
 pub const RESCHEDULED: &str = "longshore.io/rescheduled";
 
-/// On policies, and on whatever else a change is judged of: how many templates one act may move at most.
+/// On policies, and on other objects whose change can move templates: how many templates one act may move at most.
 pub const MAX_MOVED: &str = "longshore.io/max-moved";
-/// The same for objects that vanish from members.
+/// On the same objects: how many objects one act may delete in members at most.
 pub const MAX_DELETED: &str = "longshore.io/max-deleted";
 /// On what a request writes: the plan beyond a budget that its author approves, by its digest. It is used up by that
 /// request.

@@ -35,6 +35,8 @@ mod policies;
 mod progress;
 mod promote;
 mod reconcile;
+#[cfg(test)]
+mod reference;
 mod rollout;
 mod security;
 mod shell;

@@ -1,7 +1,10 @@
 //! The documents of this repository say what its code and its scenarios do: every rule that is cited is defined in
-//! docs/behaviour, and every rule there is shown by a scenario.
+//! docs/behaviour and shown by a scenario, references have everything there is, and links lead somewhere.
 
 mod citations;
+mod events;
+mod keys;
+mod links;
 mod repository;
 mod rules;
 mod sections;

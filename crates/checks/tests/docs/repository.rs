@@ -44,3 +44,21 @@ fn gather(folder: &str, pages: &mut Vec<Page>) {
         }
     }
 }
+
+/// Compares a page that is generated with what it should be, or writes it with `UPDATE_EXPECT=1`.
+pub fn expect_page(path: &str, wanted: &str) {
+    let file = root().join(path);
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::create_dir_all(file.parent().expect("pages are in folders")).expect("the folder is made");
+        std::fs::write(file, wanted).expect("the page is written");
+        return;
+    }
+    let found = std::fs::read_to_string(file).unwrap_or_default();
+    let hint = "UPDATE_EXPECT=1 cargo test -p checks --test docs";
+    assert!(found == wanted, "{path} is out of date\nhint: {hint}");
+}
+
+/// A source without its unit tests, which come last.
+pub fn without_tests(source: &str) -> &str {
+    source.split("#[cfg(test)]").next().unwrap_or_default()
+}

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use regex::Regex;
 
 use crate::citations::{cited, is_scenario, listed};
-use crate::repository::{Page, pages, root};
+use crate::repository::{Page, expect_page, pages};
 
 /// Rules that no scenario shows, and why.
 const WITHOUT_SCENARIO: &[(&str, &str)] =
@@ -141,13 +141,7 @@ fn scenarios_stand_under_the_rules_that_they_show() {
     let pages = pages();
     let (rules, _) = rules(&pages);
     for page in pages.iter().filter(|page| is_page_of_rules(&page.path)) {
-        let wanted = with_scenarios(page, &rules, WITHOUT_SCENARIO);
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(root().join(&page.path), wanted).expect("the page is written");
-        } else {
-            let hint = "UPDATE_EXPECT=1 cargo test -p checks --test docs";
-            assert!(page.text == wanted, "{} is out of date\nhint: {hint}", page.path);
-        }
+        expect_page(&page.path, &with_scenarios(page, &rules, WITHOUT_SCENARIO));
     }
 }
 

@@ -5,6 +5,7 @@ mod clusters;
 mod connection;
 mod get;
 mod joining;
+mod metrics;
 mod plan;
 mod promote;
 mod reconcile;

@@ -1,0 +1,164 @@
+//! The reference of Events: every reason that the controllers write, and no other.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use regex::Regex;
+
+use crate::repository::{Page, expect_page, pages, without_tests};
+
+const PAGE: &str = "docs/reference/events.md";
+
+const HEAD: &str = "\
+# Events
+
+Every reason that the controllers write in an Event, what it is about, and when. Reasons are Karmada's where Karmada has
+them. Which Events are left out when there are too many is in [differences](../differences.md).
+
+Checked against the code, and written anew, by `UPDATE_EXPECT=1 cargo test -p checks --test docs`
+
+| reason | type | on | when |
+|---|---|---|---|
+";
+
+const BOTH: &str = "binding, template";
+
+/// Every reason: its type, what the Event is on, and when it is written.
+const REASONS: &[(&str, &str, &str, &str)] = &[
+    ("AggregateStatusFailed", "Warning", BOTH, "the status of members could not be written"),
+    ("AggregateStatusSucceed", "Normal", BOTH, "the status of members was written"),
+    (
+        "ApplyOverridePolicyFailed",
+        "Warning",
+        "template",
+        "an override policy cannot act; that cluster keeps what it has",
+    ),
+    ("ApplyOverridePolicySucceed", "Normal", "template", "an override policy changed a copy"),
+    ("ApplyPolicyFailed", "Warning", "template", "the binding could not follow its policy"),
+    ("ApplyPolicySucceed", "Normal", "template", "the binding was created or changed by its policy"),
+    ("CleanupWorkFailed", "Warning", "binding", "a Work that should go could not be deleted"),
+    ("CreateExecutionSpaceFailed", "Warning", "Cluster", "the execution namespace could not be created"),
+    ("CreateExecutionSpaceSucceed", "Normal", "Cluster", "the execution namespace was created"),
+    (
+        "DependencyOutsideNamespace",
+        "Warning",
+        "binding",
+        "dependencies in another namespace are ignored (M3)",
+    ),
+    (
+        "DependencyPolicyConflict",
+        "Warning",
+        "binding of a dependency",
+        "those that need it disagree about it",
+    ),
+    ("EvictWorkloadFromClusterFailed", "Warning", BOTH, "an eviction could not be written"),
+    ("EvictWorkloadFromClusterSucceed", "Normal", BOTH, "a cluster is left, or its copy may go now"),
+    ("GetDependenciesSucceed", "Normal", "template", "the list of what it needs changed"),
+    ("GetReplicasSucceed", "Normal", "template", "its replicas were read while its policy was applied"),
+    ("InterpretHealthSucceed", "Normal", "Work", "the health of the member's object changed"),
+    ("LastCopyKept", "Warning", BOTH, "a copy should leave, and stays because nothing else fits (M2)"),
+    ("PreemptPolicyFailed", "Warning", "template", "a policy could not take it from another"),
+    ("PreemptPolicySucceed", "Normal", "template", "a policy took it from another (P5)"),
+    (
+        "ReconcilePanicked",
+        "Warning",
+        "what was worked on",
+        "a fault of ours stopped the work; it is tried again",
+    ),
+    ("ReflectStatusSucceed", "Normal", "Work", "the status of the member's object changed"),
+    ("RemoveExecutionSpaceFailed", "Warning", "Cluster", "the execution namespace could not be deleted"),
+    ("RemoveExecutionSpaceSucceed", "Normal", "Cluster", "the execution namespace was deleted"),
+    ("RenewCredentialsFailed", "Warning", "Cluster", "its credentials end and could not be renewed"),
+    ("RenewCredentialsSucceed", "Normal", "Cluster", "its credentials were renewed"),
+    (
+        "ResourceOutsideNamespace",
+        "Warning",
+        "binding",
+        "it is about an object outside its namespace, and ignored (M3)",
+    ),
+    ("ScheduleBindingFailed", "Warning", BOTH, "it could not be placed; the message says why"),
+    ("ScheduleBindingSucceed", "Normal", BOTH, "it was placed; the message has the clusters"),
+    ("SyncFailed", "Warning", "Work, template", "a member could not be written"),
+    ("SyncScheduleResultToDependenciesFailed", "Warning", "binding", "its dependencies could not follow it"),
+    ("SyncScheduleResultToDependenciesSucceed", "Normal", "binding", "its dependencies follow it"),
+    ("SyncSucceed", "Normal", "Work, template", "a member was written"),
+    ("SyncWorkFailed", "Warning", BOTH, "its Works could not be written, or are left as they are"),
+    ("SyncWorkSucceed", "Normal", BOTH, "its Works were written"),
+    ("TaintClusterFailed", "Warning", "Cluster", "its taints could not be written"),
+    ("TaintClusterSucceed", "Normal", "Cluster", "its taints changed"),
+    (
+        "UpdateBindingRejected",
+        "Warning",
+        BOTH,
+        "admission refuses to change the binding; members keep what they have",
+    ),
+    ("WorkDispatching", "Normal", "Work", "it is suspended, or dispatched again (U2)"),
+];
+
+/// Words of the same shape, in files that write Events, that are no reasons of Events.
+const NO_REASONS: [&str; 9] = [
+    "AppliedFailed",
+    "AppliedSuccessful",
+    "AssignReplicas",
+    "ClusterResourceBinding",
+    "ReCreateFailed",
+    "ReCreateSuccessful",
+    "ResourceBinding",
+    "ScheduleAttemptFailure",
+    "TokenRequest",
+];
+
+/// The reasons in the sources of the controllers.
+fn found(pages: &[Page]) -> BTreeSet<String> {
+    let expression = |pattern: &str| Regex::new(pattern).expect("the pattern is one");
+    let word = expression(r#""([A-Z][a-z]+(?:[A-Z][a-z]*)+)""#);
+    let named = expression(r"Tone::[A-Za-z]+,\s*([A-Z][A-Z_]+),");
+    let constant = expression(r#"const ([A-Z_]+): &str = "([A-Z][A-Za-z]+)";"#);
+    let mut reasons = BTreeSet::new();
+    for page in pages.iter().filter(|page| page.path.starts_with("crates/controllers/src/")) {
+        let source = without_tests(&page.text);
+        if !source.contains("Tone::") || page.path.contains("/tests") {
+            continue;
+        }
+        reasons.extend(word.captures_iter(source).map(|captures| captures[1].to_owned()));
+        for captures in named.captures_iter(source) {
+            let is_meant = |found: &regex::Captures<'_>| found[1] == captures[1];
+            let near = pages
+                .iter()
+                .filter(|other| other.path == page.path || other.path.starts_with("crates/api/src/"));
+            let values = near.flat_map(|other| constant.captures_iter(&other.text)).filter(is_meant);
+            reasons.extend(values.map(|value| value[2].to_owned()));
+        }
+    }
+    reasons.into_iter().filter(|reason| !NO_REASONS.contains(&reason.as_str())).collect()
+}
+
+#[test]
+fn every_reason_is_in_the_reference() {
+    let known: BTreeSet<String> = REASONS.iter().map(|(reason, ..)| (*reason).to_owned()).collect();
+    let found = found(&pages());
+    let missing: Vec<&String> = found.difference(&known).collect();
+    assert!(missing.is_empty(), "say in REASONS (or NO_REASONS) what {missing:?} are");
+    let stale: Vec<&String> = known.difference(&found).collect();
+    assert!(stale.is_empty(), "no controller writes {stale:?}");
+    let mut text = HEAD.to_owned();
+    for (reason, kind, on, when) in REASONS {
+        let _ = writeln!(text, "| `{reason}` | {kind} | {on} | {when} |");
+    }
+    expect_page(PAGE, &text);
+}
+
+#[test]
+fn a_reason_that_is_new_is_found() {
+    let page = |path: &str, text: &str| Page { path: path.to_owned(), text: text.to_owned() };
+    let pages = [
+        page(
+            "crates/controllers/src/a.rs",
+            "ctx.tell(x, C, Tone::Warning, \"NewReason\", y); \"one\"; \"Word\"",
+        ),
+        page("crates/controllers/src/b.rs", "ctx.tell(x, C, Tone::Normal, KEPT, y)"),
+        page("crates/controllers/src/c.rs", "\"NotAnEvent\""),
+        page("crates/api/src/binding.rs", "pub const KEPT: &str = \"CopyKept\";"),
+    ];
+    assert_eq!(found(&pages).into_iter().collect::<Vec<_>>(), ["CopyKept", "NewReason"]);
+}
