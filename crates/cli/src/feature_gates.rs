@@ -8,7 +8,7 @@ use plane::restart::HeldStart;
 /// Flags of whatever runs the controllers.
 #[derive(clap::Args)]
 pub struct SwitchFlags {
-    /// FeatureGates by Karmada's names: StaticPolicy=true,Failover=false
+    /// Feature gates by Karmada's names: StaticPolicy=true,Failover=false
     #[arg(long, value_name = "GATES", default_value = "", value_parser = gates::parse, hide_default_value = true)]
     feature_gates: FeatureGates,
     /// Namespaces that do not go to members by themselves and out of which no policy takes anything, besides Kubernetes'

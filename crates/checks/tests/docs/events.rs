@@ -112,12 +112,12 @@ const NO_REASONS: [&str; 9] = [
 fn found(pages: &[Page]) -> BTreeSet<String> {
     let expression = |pattern: &str| Regex::new(pattern).expect("the pattern is one");
     let word = expression(r#""([A-Z][a-z]+(?:[A-Z][a-z]*)+)""#);
-    let named = expression(r"Tone::[A-Za-z]+,\s*([A-Z][A-Z_]+),");
+    let named = expression(r"EventType::[A-Za-z]+,\s*([A-Z][A-Z_]+),");
     let constant = expression(r#"const ([A-Z_]+): &str = "([A-Z][A-Za-z]+)";"#);
     let mut reasons = BTreeSet::new();
     for page in pages.iter().filter(|page| page.path.starts_with("crates/controllers/src/")) {
         let source = without_tests(&page.text);
-        if !source.contains("Tone::") || page.path.contains("/tests") {
+        if !source.contains("EventType::") || page.path.contains("/tests") {
             continue;
         }
         reasons.extend(word.captures_iter(source).map(|captures| captures[1].to_owned()));
@@ -154,9 +154,9 @@ fn a_reason_that_is_new_is_found() {
     let pages = [
         page(
             "crates/controllers/src/a.rs",
-            "ctx.tell(x, C, Tone::Warning, \"NewReason\", y); \"one\"; \"Word\"",
+            "ctx.record_event(x, C, EventType::Warning, \"NewReason\", y); \"one\"; \"Word\"",
         ),
-        page("crates/controllers/src/b.rs", "ctx.tell(x, C, Tone::Normal, KEPT, y)"),
+        page("crates/controllers/src/b.rs", "ctx.record_event(x, C, EventType::Normal, KEPT, y)"),
         page("crates/controllers/src/c.rs", "\"NotAnEvent\""),
         page("crates/api/src/binding.rs", "pub const KEPT: &str = \"CopyKept\";"),
     ];

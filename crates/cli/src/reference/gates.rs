@@ -1,6 +1,6 @@
 //! The reference of feature gates: every name that `--feature-gates` takes.
 
-use controllers::gates::{Switches, parse};
+use controllers::gates::{FeatureGates, parse};
 use expect_test::expect_file;
 
 const HEAD: &str = "\
@@ -47,7 +47,7 @@ fn known() -> Vec<String> {
 #[test]
 fn every_gate_is_in_the_reference() {
     assert_eq!(known(), ABOUT.map(|(name, _)| name), "every gate, and no other, says what it is for");
-    let defaults = Switches::default().told();
+    let defaults = FeatureGates::default().told();
     let mut text = HEAD.to_owned();
     for (name, about) in ABOUT {
         let is_on = parse(&format!("{name}=true")).is_ok();

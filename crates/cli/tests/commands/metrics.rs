@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::process::Longshore;
 use expect_test::expect_file;
 use http::Method;
@@ -42,7 +42,7 @@ async fn every_metric_is_in_the_reference() {
     let audit = format!("--audit-log-path={}", folder.path().join("audit.log").display());
     let arguments = ["--port=0", "--members=1", "--ephemeral", &audit];
     let up = Longshore::start(Path::new(env!("CARGO_BIN_EXE_longshore")), &arguments).expect("it starts");
-    let mut connection = Door::open(&up.kubeconfig).connect().await.expect("a connection");
+    let mut connection = ApiClient::open(&up.kubeconfig).connect().await.expect("a connection");
     let (_, printed) = connection.raw(Method::GET, "/metrics", "").await.expect("an answer");
     let mut text = HEAD.to_owned();
     for row in rows(&String::from_utf8_lossy(&printed)) {
