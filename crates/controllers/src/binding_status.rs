@@ -102,7 +102,7 @@ pub fn lags(ctx: &Ctx, key: &TemplateKey) -> bool {
 
 fn tell(ctx: &Ctx, about: Regarding, message: &str, error: Option<&Error>) {
     match error {
-        None => ctx.record_event([about], COMPONENT, EventType::Routine, "AggregateStatusSucceed", message),
+        None => ctx.record_event([about], COMPONENT, EventType::Normal, "AggregateStatusSucceed", message),
         Some(error) if error.is_conflict() => {}
         Some(error) => {
             ctx.record_event(

@@ -59,12 +59,12 @@ fn record_events(
     message: &str,
     failure: Option<&Error>,
 ) {
-    let (tone, reason, message) = match failure {
+    let (event_type, reason, message) = match failure {
         None => (EventType::Normal, good, message.to_owned()),
         Some(Error::Conflict { .. }) => return,
         Some(error) => (EventType::Warning, bad, error.to_string()),
     };
-    ctx.record_event([Regarding::from(cluster)], COMPONENT, tone, reason, &message);
+    ctx.record_event([Regarding::from(cluster)], COMPONENT, event_type, reason, &message);
 }
 
 async fn ensure_execution_namespace(ctx: &Ctx, cluster: &Cluster) -> Result<(), Error> {

@@ -121,7 +121,7 @@ async fn replace(ctx: &Ctx, cluster: &Cluster, path: &Path, token: &BoundToken) 
     ctx.record_event(
         [Regarding::from(cluster)],
         COMPONENT,
-        EventType::Routine,
+        EventType::Normal,
         "RenewCredentialsSucceed",
         &message,
     );

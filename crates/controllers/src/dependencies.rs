@@ -59,7 +59,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     write(ctx, key, &binding, &finalizers, json!(list)).await?;
     let message = format!("Get dependencies([{}]) succeed.", spoken(&wanted));
     let template = Regarding::template_of(&binding);
-    ctx.record_event([template], COMPONENT, EventType::Routine, "GetDependenciesSucceed", &message);
+    ctx.record_event([template], COMPONENT, EventType::Normal, "GetDependenciesSucceed", &message);
     Ok(Action::AwaitChange)
 }
 
@@ -153,7 +153,7 @@ pub async fn attach(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
     for needing in needed_by {
         let message = "Sync schedule results to dependencies succeed.";
         let reason = "SyncScheduleResultToDependenciesSucceed";
-        ctx.record_event([Regarding::from(&*needing)], COMPONENT, EventType::Routine, reason, message);
+        ctx.record_event([Regarding::from(&*needing)], COMPONENT, EventType::Normal, reason, message);
     }
     Ok(Action::AwaitChange)
 }

@@ -119,7 +119,7 @@ fn tell_applied(
         ctx.record_event(
             [seen.regarding.clone()],
             COMPONENT,
-            EventType::Routine,
+            EventType::Normal,
             "GetReplicasSucceed",
             message,
         );
@@ -145,13 +145,13 @@ fn tell_preemption(ctx: &Ctx, seen: &SeenTemplate, decided: &Propagation, error:
     let mut by = policy(by);
     by[..1].make_ascii_uppercase();
     let from = policy(from);
-    let (tone, reason, message) = match error {
+    let (event_type, reason, message) = match error {
         None => (EventType::Normal, "PreemptPolicySucceed", format!("{by} preempted {from} successfully")),
         Some(error) => {
             (EventType::Warning, "PreemptPolicyFailed", format!("{by} failed to preempt {from}: {error}"))
         }
     };
-    ctx.record_event([seen.regarding.clone()], COMPONENT, tone, reason, &message);
+    ctx.record_event([seen.regarding.clone()], COMPONENT, event_type, reason, &message);
 }
 
 /// What a template looked like when it was decided about.

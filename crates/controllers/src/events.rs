@@ -1,9 +1,9 @@
-//! Kubernetes Events: who sees an object also sees what happened to it. The same news about the same object
-//! raises a count instead of making a new Event, also after a restart, because the Event's name follows from
-//! what it says. Telling never waits and never fails; when too much is told at once, the rest is dropped.
+//! The event recorder: writes Kubernetes Events about templates, bindings and clusters. The same Event about the same
+//! object raises a count instead of making a new one, also after a restart, because its name follows from what it says.
+//! Recording never waits and never fails. Each object has a limit of its own, as in client-go's recorder (E1).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use api::{Binding, Object, Time};
@@ -15,12 +15,16 @@ use crate::ctx::Ctx;
 use crate::rest::{Collection, Error};
 use crate::runtime::{Action, Priority};
 
-mod rate_limiter;
+mod aggregator;
+mod spam_filter;
 
-use rate_limiter::RateLimiter;
+use aggregator::Aggregator;
+use spam_filter::SpamFilter;
 
-/// How many Events may wait to be written.
-const PENDING_MAX: usize = 4096;
+/// How many Events may wait to be written: what bounds the memory, not what an object may say.
+const PENDING_MAX: usize = 100_000;
+/// What the message of an Event begins with that stands for several.
+const COMBINED: &str = "(combined from similar events): ";
 /// How many Events are remembered to be there.
 const KNOWN_MAX: usize = 10_000;
 /// The longest message that Kubernetes takes.
@@ -77,15 +81,22 @@ impl Regarding {
     }
 }
 
-/// Whether somebody should worry.
+/// The type of an Event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// No: something was decided.
+    /// Something went as it should.
     Normal,
-    /// Perhaps.
+    /// Something failed or needs attention.
     Warning,
-    /// No: all goes its way, as was decided before.
-    Routine,
+}
+
+impl EventType {
+    fn as_str(self) -> &'static str {
+        match self {
+            EventType::Normal => "Normal",
+            EventType::Warning => "Warning",
+        }
+    }
 }
 
 /// Which Event: its namespace and name.
@@ -109,36 +120,25 @@ pub struct Event {
     pub regarding: Regarding,
     /// Who says so, by the name of Karmada's component.
     pub component: &'static str,
-    /// How bad.
-    pub tone: EventType,
+    /// Its type.
+    pub event_type: EventType,
     /// One word.
     pub reason: &'static str,
     /// One sentence.
     pub message: String,
 }
 
-/// What is told and not written yet. Clones share it.
-#[derive(Clone)]
+/// What was recorded and is not written yet. Clones share it.
+#[derive(Clone, Default)]
 pub struct Events {
-    /// And how often it was told; held for moments.
+    /// Each with how often it was recorded; held for moments.
     pending: Arc<Mutex<BTreeMap<EventKey, (Event, u64)>>>,
-    /// How much is still told of what was decided.
-    decisions: RateLimiter,
-    /// How much is still told of what goes its way.
-    routine: RateLimiter,
+    /// What each object may still say, warnings apart from the rest; held for moments.
+    spam_filter: Arc<Mutex<SpamFilter<(u64, EventType)>>>,
+    /// Which messages have an Event of their own; held for moments.
+    aggregator: Arc<Mutex<Aggregator<u64>>>,
     /// Events that are there for sure; held for moments. Forgetting costs a request.
     known: Arc<Mutex<BTreeSet<EventKey>>>,
-}
-
-impl Default for Events {
-    fn default() -> Self {
-        Self {
-            pending: Arc::default(),
-            decisions: RateLimiter::of_decisions(),
-            routine: RateLimiter::of_routine(),
-            known: Arc::default(),
-        }
-    }
 }
 
 impl Events {
@@ -158,51 +158,54 @@ impl Events {
         known.insert(key.clone());
     }
 
-    /// Takes in what is told, and how often; none when so much waits already that it is dropped.
-    fn take(&self, mut news: Event, times: u64) -> Option<EventKey> {
-        cut(&mut news.message, MESSAGE_BYTES_MAX);
-        let key = key(&news);
+    /// Takes in an Event and how often it was recorded; none when its object has said too much already.
+    fn take(&self, mut event: Event, times: u64) -> Option<EventKey> {
+        let message = hash(&event.message);
+        let group = hash(&Event { message: String::new(), ..event.clone() });
+        if self.aggregator.lock().recovered().is_combined(group, message) {
+            event.message.insert_str(0, COMBINED);
+        }
+        cut(&mut event.message, MESSAGE_BYTES_MAX);
+        let key = key(&event);
         let mut pending = self.pending();
-        if !pending.contains_key(&key) && (pending.len() >= PENDING_MAX || !self.may_tell(news.tone)) {
+        if !pending.contains_key(&key) && (pending.len() >= PENDING_MAX || !self.may_record(&event)) {
             return None;
         }
-        pending.entry(key.clone()).or_insert((news, 0)).1 += times;
+        let recorded = pending.entry(key.clone()).or_insert((event.clone(), 0));
+        *recorded = (event, recorded.1 + times);
         Some(key)
     }
 
-    fn may_tell(&self, tone: EventType) -> bool {
-        match tone {
-            EventType::Routine => self.routine.take(),
-            EventType::Normal => self.decisions.take(),
-            EventType::Warning => true,
-        }
+    fn may_record(&self, event: &Event) -> bool {
+        self.spam_filter.lock().recovered().take((hash(&event.regarding), event.event_type))
     }
 }
 
 impl Ctx {
-    /// Tells that something happened, as an Event on each of these objects.
+    /// Records that something happened, as an Event on each of these objects.
     pub fn record_event(
         &self,
         about: impl IntoIterator<Item = Regarding>,
         component: &'static str,
-        tone: EventType,
+        event_type: EventType,
         reason: &'static str,
         message: &str,
     ) {
-        let news = |regarding| Event { regarding, component, tone, reason, message: message.to_owned() };
+        let news =
+            |regarding| Event { regarding, component, event_type, reason, message: message.to_owned() };
         about.into_iter().for_each(|regarding| self.take_in(news(regarding), 1));
     }
 
-    /// Tells that something is so, as an Event that is there once however often it is found to be so.
+    /// Records that something is so, as an Event that is written once, however often that is found.
     pub fn record_standing_event(
         &self,
         regarding: Regarding,
         component: &'static str,
-        tone: EventType,
+        event_type: EventType,
         reason: &'static str,
         message: &str,
     ) {
-        self.take_in(Event { regarding, component, tone, reason, message: message.to_owned() }, 0);
+        self.take_in(Event { regarding, component, event_type, reason, message: message.to_owned() }, 0);
     }
 
     fn take_in(&self, news: Event, times: u64) {
@@ -249,6 +252,7 @@ async fn write(ctx: &Ctx, key: &EventKey, news: &Event, count: u64) -> Result<()
     ctx.events.note(key);
     let patch = json!({
         "metadata": { "resourceVersion": found["metadata"]["resourceVersion"] },
+        "message": news.message,
         "count": found["count"].as_u64().unwrap_or(0).saturating_add(count),
         "lastTimestamp": now,
     });
@@ -264,7 +268,7 @@ fn event(key: &EventKey, news: &Event, count: u64, now: Time) -> Value {
         "involvedObject": {
             "apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name, "uid": uid,
         },
-        "type": match news.tone { EventType::Routine | EventType::Normal => "Normal", EventType::Warning => "Warning" },
+        "type": news.event_type.as_str(),
         "reason": news.reason,
         "message": news.message,
         "source": { "component": news.component },
@@ -276,20 +280,27 @@ fn event(key: &EventKey, news: &Event, count: u64, now: Time) -> Value {
     })
 }
 
-/// Event about objects without namespace lies in `default`, as Kubernetes wants it.
-fn key(news: &Event) -> EventKey {
-    let mut hasher = DefaultHasher::new();
-    // What Kubernetes calls the same is the same Event.
-    let tone = if news.tone == EventType::Routine { EventType::Normal } else { news.tone };
-    Event { tone, ..news.clone() }.hash(&mut hasher);
-    let mut name = news.regarding.name.replace(':', ".").to_lowercase();
+/// The Event's namespace and name. Events about objects without a namespace lie in `default`, as Kubernetes wants it.
+fn key(event: &Event) -> EventKey {
+    // Combined Events are one, whatever the message of the last one is.
+    let named = match event.message.starts_with(COMBINED) {
+        true => hash(&Event { message: COMBINED.to_owned(), ..event.clone() }),
+        false => hash(event),
+    };
+    let mut name = event.regarding.name.replace(':', ".").to_lowercase();
     cut(&mut name, NAME_BYTES_MAX);
-    let namespace = match news.regarding.namespace.as_str() {
+    let namespace = match event.regarding.namespace.as_str() {
         "" => "default",
         namespace => namespace,
     };
-    let name = format!("{}.{:016x}", name.trim_end_matches(['.', '-']), hasher.finish());
+    let name = format!("{}.{named:016x}", name.trim_end_matches(['.', '-']));
     EventKey { namespace: namespace.to_owned(), name }
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn cut(text: &mut String, bytes: usize) {
@@ -308,36 +319,43 @@ mod tests {
         Event {
             regarding: Regarding { kind: "Deployment".into(), name: name.into(), ..Regarding::default() },
             component: "resource-detector",
-            tone: EventType::Normal,
+            event_type: EventType::Normal,
             reason: "ApplyPolicySucceed",
             message: message.to_owned(),
         }
     }
 
     #[test]
-    fn the_same_news_is_one_event_and_too_much_is_dropped() {
+    fn the_same_event_is_counted() {
         let events = Events::default();
         assert!(events.take(news("web", "a"), 1).is_some() && events.take(news("web", "a"), 1).is_some());
         assert_eq!(events.pending().values().map(|(_, count)| *count).collect::<Vec<_>>(), [2]);
-        for number in 1..PENDING_MAX {
-            let bad = Event { tone: EventType::Warning, ..news("web", &number.to_string()) };
-            assert!(events.take(bad, 1).is_some(), "only good news is limited");
-        }
-        assert_eq!(events.take(news("web", "one too many"), 1), None);
-        assert!(events.take(news("web", "a"), 1).is_some(), "what waits already is still counted");
     }
 
     #[test]
-    fn what_goes_its_way_takes_nothing_from_what_is_decided() {
+    fn e1_one_object_does_not_silence_another() {
         let events = Events::default();
-        let mut number = 0;
-        while events.take(Event { tone: EventType::Routine, ..news("web", &number.to_string()) }, 1).is_some()
-        {
-            number += 1;
-        }
-        assert!((1..PENDING_MAX).contains(&number), "{number}");
-        assert!(events.take(news("web", "decided"), 1).is_some());
-        assert_eq!(key(&Event { tone: EventType::Routine, ..news("web", "a") }), key(&news("web", "a")));
+        let record = |name: &str, reason| events.take(Event { reason, ..news(name, "a") }, 1).is_some();
+        let reasons: Vec<&'static str> =
+            (0..40).map(|number| &*Box::leak(number.to_string().into_boxed_str())).collect();
+        let recorded = reasons.iter().filter(|reason| record("web", reason)).count();
+        assert!((10..40).contains(&recorded), "{recorded}: an object has a limit");
+        assert!(reasons.iter().take(10).all(|reason| record("web", reason)), "what waits already is counted");
+        let fleet = (0..5_000).filter(|number| record(&format!("web-{number}"), "Synced")).count();
+        assert_eq!(fleet, 5_000, "every object tells its own story");
+        let warning = Event { event_type: EventType::Warning, ..news("web", "it failed") };
+        assert!(events.take(warning, 1).is_some(), "warnings have a limit of their own");
+    }
+
+    #[test]
+    fn e1_messages_that_change_each_time_become_one_event() {
+        let events = Events::default();
+        (0..30).for_each(|number| drop(events.take(news("web", &format!("attempt {number}")), 1)));
+        let pending = events.pending();
+        assert_eq!(pending.len(), 11);
+        let combined = pending.values().find(|(event, _)| event.message.starts_with(COMBINED));
+        let (event, count) = combined.expect("the rest is combined");
+        assert_eq!((event.message.as_str(), *count), ("(combined from similar events): attempt 29", 20));
     }
 
     #[test]

@@ -127,12 +127,18 @@ fn list<T: Serialize>(items: &[T]) -> Value {
 
 fn record_events(ctx: &Ctx, binding: &Binding, evictions: &Evictions, tasks: &Graceful, written: bool) {
     let about = || [Regarding::from(binding), Regarding::template_of(binding)];
-    let (tone, reason, word) = match written {
+    let (event_type, reason, word) = match written {
         true => (EventType::Normal, "EvictWorkloadFromClusterSucceed", "succeed"),
         false => (EventType::Warning, "EvictWorkloadFromClusterFailed", "failed"),
     };
     for cluster in evictions.evictions.keys().chain(tasks.let_go.keys()) {
-        ctx.record_event(about(), COMPONENT, tone, reason, &format!("Evict from cluster {cluster} {word}."));
+        ctx.record_event(
+            about(),
+            COMPONENT,
+            event_type,
+            reason,
+            &format!("Evict from cluster {cluster} {word}."),
+        );
     }
 }
 

@@ -85,18 +85,6 @@ impl Scenario {
     pub fn line_of(&self, step: usize) -> Option<u64> {
         Some(self.steps.get(step.checked_sub(1)?)?.line)
     }
-
-    /// Whether it says which Events there are.
-    pub fn asks_for_events(&self) -> bool {
-        let expects = |step: &Step| match &step.action {
-            Action::Expect(expectation) => {
-                expectation.objects.iter().any(|(_, expected)| !expected.events.is_empty())
-            }
-            _ => false,
-        };
-        self.steps.iter().any(expects)
-    }
-
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = std::fs::read_to_string(path)

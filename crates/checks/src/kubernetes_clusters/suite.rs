@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Result;
 use scenario::{Cluster, Failure, Host, Live, Outcome, Scenario, Verdict, Way};
@@ -18,8 +18,6 @@ const MEMBERS: usize = 3;
 
 /// How often a bed is started before it counts as broken.
 const START_TRIES: usize = 3;
-/// Time in which the controllers may tell as much good news again as at the beginning.
-const ALLOWANCE_BACK: Duration = Duration::from_secs(120);
 
 /// What a control plane has to be like for a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,9 +118,6 @@ impl Lane {
 
     async fn play(&mut self, scenario: &Scenario, tell: &impl Fn(&Outcome<'_>)) -> Result<()> {
         self.prepare(Setup::of(scenario)).await?;
-        if scenario.asks_for_events() {
-            self.plane.pass(ALLOWANCE_BACK).await?;
-        }
         let (hands, asked) = Host::new();
         let live = Live::connect(&self.plane.bed.control.kubeconfig, &self.plane.members()).await?;
         let live = live.with_hands(hands);

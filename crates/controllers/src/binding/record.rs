@@ -16,18 +16,18 @@ const OVERRIDES: &str = "override-manager";
 pub fn synced(ctx: &Ctx, binding: &Binding, error: Option<&Error>) {
     let about = [Regarding::from(binding), Regarding::template_of(binding)];
     let api::ObjectMeta { namespace, name, .. } = &binding.metadata;
-    let (tone, reason, message) = match (error, namespace.as_str()) {
+    let (event_type, reason, message) = match (error, namespace.as_str()) {
         (Some(error), _) => (EventType::Warning, "SyncWorkFailed", error.to_string()),
         (None, "") => {
             let message = format!("Sync work of ClusterResourceBinding({name}) successful.");
-            (EventType::Routine, "SyncWorkSucceed", message)
+            (EventType::Normal, "SyncWorkSucceed", message)
         }
         (None, namespace) => {
             let message = format!("Sync work of ResourceBinding({namespace}/{name}) successful.");
-            (EventType::Routine, "SyncWorkSucceed", message)
+            (EventType::Normal, "SyncWorkSucceed", message)
         }
     };
-    ctx.record_event(about, COMPONENT, tone, reason, &message);
+    ctx.record_event(about, COMPONENT, event_type, reason, &message);
 }
 
 /// A Work that should go could not be told so.
@@ -61,7 +61,7 @@ pub fn overridden(ctx: &Ctx, binding: &Binding, cluster: &str, work: &Work) {
         for AppliedOverride { policy_name, .. } in applied.unwrap_or_default() {
             let message = format!("Apply {kind}({scope}{policy_name}) for cluster({cluster}) succeed.");
             let about = [Regarding::template_of(binding)];
-            ctx.record_event(about, OVERRIDES, EventType::Routine, "ApplyOverridePolicySucceed", &message);
+            ctx.record_event(about, OVERRIDES, EventType::Normal, "ApplyOverridePolicySucceed", &message);
         }
     }
 }

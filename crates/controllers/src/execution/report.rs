@@ -139,12 +139,12 @@ pub fn tell_written(ctx: &Ctx, work: &Work, outcomes: &[Outcome], start: Instant
     let cluster = cluster(work);
     for object in &written {
         let message = format!("Successfully applied resource({}) to cluster {cluster}", place(object));
-        ctx.record_event(template(object), COMPONENT, EventType::Routine, "SyncSucceed", &message);
+        ctx.record_event(template(object), COMPONENT, EventType::Normal, "SyncSucceed", &message);
     }
     if !failed && !written.is_empty() {
         let api::ObjectMeta { namespace, name, .. } = &work.metadata;
         let message = format!("Sync work({namespace}/{name}) to cluster({cluster}) successful.");
-        ctx.record_event([Regarding::from(work)], COMPONENT, EventType::Routine, "SyncSucceed", &message);
+        ctx.record_event([Regarding::from(work)], COMPONENT, EventType::Normal, "SyncSucceed", &message);
     }
 }
 
@@ -156,10 +156,7 @@ pub fn tell_changes(ctx: &Ctx, work: &Work, after: &WorkStatus) {
     if let Some(is) = find(after, DISPATCHING)
         && find(before, DISPATCHING).map(|was| was.status) != Some(is.status)
     {
-        // That a new one is on its way is no decision; that one is held back, or let go again, is.
-        let is_new = find(before, DISPATCHING).is_none() && is.status == ConditionStatus::True;
-        let tone = if is_new { EventType::Routine } else { EventType::Normal };
-        ctx.record_event([about()], COMPONENT, tone, "WorkDispatching", &is.message);
+        ctx.record_event([about()], COMPONENT, EventType::Normal, "WorkDispatching", &is.message);
     }
     let failed = find(after, APPLIED).filter(|applied| applied.status == ConditionStatus::False);
     if let Some(failed) = failed
@@ -187,7 +184,7 @@ fn tell_status(ctx: &Ctx, work: &Work, was: Option<&ManifestStatus>, is: &Manife
     let place = &is.identifier;
     let object = format!("{}/{}/{}", place.kind, place.namespace, place.name);
     let tell = |reason: &'static str, message: String| {
-        ctx.record_event([Regarding::from(work)], STATUS_COMPONENT, EventType::Routine, reason, &message);
+        ctx.record_event([Regarding::from(work)], STATUS_COMPONENT, EventType::Normal, reason, &message);
     };
     if was.is_none_or(|was| was.status != is.status) {
         tell("ReflectStatusSucceed", format!("Reflect status for object({object}) succeed."));

@@ -38,7 +38,7 @@ pub const FAMILIES: &[Family] = &[
     family(
         "events_dropped_total",
         Shape::Counter,
-        "Events that were not written: good news beyond its allowance, or too many at once.",
+        "Events that were not written, because their object had too many or too many were waiting.",
     ),
     family("eviction_kind_total", Shape::Counter, "Evictions by cluster and kind."),
     family("eviction_processing_latency_seconds", DOUBLING, "Time to write an eviction."),

@@ -1,0 +1,65 @@
+//! `.ci/layering` complains about what it is there for: tried on a copy of the workspace with one fault each.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A copy of what the script reads, in a directory of its own.
+struct Workspace(tempfile::TempDir);
+
+impl Workspace {
+    fn copy() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let copy = tempfile::tempdir().expect("there is room");
+        for part in ["Cargo.toml", "Cargo.lock", ".ci", "crates"] {
+            let copied = Command::new("cp").arg("-r").arg(root.join(part)).arg(copy.path()).status();
+            assert!(copied.expect("cp runs").success(), "{part} is copied");
+        }
+        Self(copy)
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.path().join(file)
+    }
+
+    fn append(&self, file: &str, text: &str) {
+        let path = self.path(file);
+        let before = fs::read_to_string(&path).expect("the file is there");
+        fs::write(path, before + text).expect("the file can be written");
+    }
+
+    fn check(&self) -> (bool, String) {
+        let Output { status, stderr, .. } = Command::new(self.path(".ci/layering"))
+            .env("CARGO_NET_OFFLINE", "true")
+            .output()
+            .expect("the script runs");
+        (status.success(), String::from_utf8_lossy(&stderr).into_owned())
+    }
+}
+
+#[test]
+fn the_tree_is_layered() {
+    let (ok, said) = Workspace::copy().check();
+    assert!(ok, "{said}");
+}
+
+#[test]
+fn a_wrong_edge_between_crates_is_refused() {
+    let workspace = Workspace::copy();
+    let manifest = workspace.path("crates/decide/Cargo.toml");
+    let text = fs::read_to_string(&manifest).expect("it is there");
+    let wrong = text.replacen("[dependencies]\n", "[dependencies]\nstore.workspace = true\n", 1);
+    fs::write(&manifest, wrong).expect("it can be written");
+    let (ok, said) = workspace.check();
+    assert!(!ok && said.contains("decide must not use store"), "{said}");
+}
+
+#[test]
+fn a_circle_of_modules_is_refused() {
+    let workspace = Workspace::copy();
+    workspace.append("crates/apimachinery/src/quantity.rs", "\nuse crate::selector as _;\n");
+    workspace.append("crates/apimachinery/src/selector.rs", "\nuse crate::quantity as _;\n");
+    let (ok, said) = workspace.check();
+    let circle = "modules of apimachinery use each other in a circle: quantity, selector";
+    assert!(!ok && said.contains(circle), "{said}");
+}
