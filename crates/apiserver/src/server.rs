@@ -79,12 +79,12 @@ impl ApiServer {
     }
 
     /// Starts the tasks that tend to objects without being asked. They end with [`Self::shut_down`].
-    pub fn start_housekeeping(&self) -> Vec<JoinHandle<()>> {
-        self.start_housekeeping_with_history(HISTORY_KEPT, HISTORY_BYTES_MAX)
+    pub fn start_controllers(&self) -> Vec<JoinHandle<()>> {
+        self.start_controllers_with_history(HISTORY_KEPT, HISTORY_BYTES_MAX)
     }
 
     /// The same, where watches may resume within this time, unless that is more than so many bytes of history.
-    pub fn start_housekeeping_with_history(&self, kept: Duration, bytes_max: u64) -> Vec<JoinHandle<()>> {
+    pub fn start_controllers_with_history(&self, kept: Duration, bytes_max: u64) -> Vec<JoinHandle<()>> {
         self.engine.controllers.expect_recall();
         vec![
             self.engine.keep_task("housekeeping", Engine::run_controllers),

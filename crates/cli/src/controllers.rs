@@ -364,16 +364,7 @@ mod tests {
 
     /// The upkeep of an API server in memory.
     async fn upkeep() -> Upkeep {
-        let config = apiserver::Config {
-            store: store::Store::in_memory(),
-            now: Arc::new(jiff::Timestamp::now),
-            random: Arc::new(rand::random::<u128>),
-            admission: apiserver::admission::admit_all(),
-            root_ca: String::new(),
-        };
-        let server = apiserver::ApiServer::new(config).await.expect("an empty store opens");
-        let trusted = server.trusting(apiserver::authn::Identity::internal("test"));
-        let control = Rest::new(kube::Client::new(trusted, "default"));
+        let (_, control) = crate::test_server::in_memory().await;
         let keys = Keys { control, namespace: "default".to_owned(), names: vec!["here".to_owned()] };
         let kept = keys.current(None, jiff::Timestamp::now()).await.expect("they can be made");
         let shown = Shown::new(&kept).expect("they can be shown");

@@ -46,6 +46,8 @@ mod status;
 mod suspend;
 mod taint;
 mod test;
+#[cfg(test)]
+mod test_server;
 mod text;
 mod up;
 mod version;

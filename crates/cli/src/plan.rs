@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
 use controllers::gates::FeatureGates;
 use controllers::snapshot::works;
 use decide::admission_warnings::admission_warnings;
@@ -226,7 +225,7 @@ fn remarked(snapshot: &Snapshot, changes: &[Change]) -> Result<Vec<String>> {
         after.apply(change)?;
     }
     let policies = changes.iter().filter_map(|change| match change {
-        Change::Put(object) => policy(object),
+        Change::Put(object) => PolicyKey::of_object(object),
         Change::Delete { .. } => None,
     });
     // Who says what it said before is not commented upon.
@@ -239,20 +238,11 @@ fn remarked(snapshot: &Snapshot, changes: &[Change]) -> Result<Vec<String>> {
         .flat_map(|policy| admission_warnings(&after, &policy, Interpreters::BUILT_IN))
         .collect();
     let others = changes.iter().filter_map(|change| match change {
-        Change::Put(object) if policy(object).is_none() => Some(object),
+        Change::Put(object) if PolicyKey::of_object(object).is_none() => Some(object),
         Change::Put(_) | Change::Delete { .. } => None,
     });
     let unknown = others.flat_map(|object| unknown_clusters::in_object(object, &after.clusters));
     said.extend(unknown.map(|unknown| unknown.to_string()));
     said.dedup();
     Ok(said)
-}
-
-fn policy(object: &Value) -> Option<PolicyKey> {
-    let is_policy =
-        |kind: &api::Kind| object["kind"] == kind.kind && object["apiVersion"] == kind.api_version();
-    [PROPAGATION_POLICY, CLUSTER_PROPAGATION_POLICY].iter().any(is_policy).then(|| {
-        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-        PolicyKey { namespace: text("namespace"), name: text("name") }
-    })
 }

@@ -93,7 +93,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
         start_server(store.clone(), &certificates, &feature_gates, policy_impact.clone(), security).await?;
     server.advertise(bound);
     let history = Duration::from_secs(arguments.history_seconds.into());
-    let chores = server.start_housekeeping_with_history(history, HISTORY_BYTES_MAX);
+    let chores = server.start_controllers_with_history(history, HISTORY_BYTES_MAX);
     let frontend = Frontend::new(certificates.credentials()?)?.with_limits(arguments.limits.connections());
     let stop = CancellationToken::new();
     let file = data_dir.join("kubeconfig");

@@ -20,6 +20,16 @@ pub struct PolicyKey {
 }
 
 impl PolicyKey {
+    /// The key of an object that is a propagation policy; none if it is something else.
+    pub fn of_object(object: &Value) -> Option<Self> {
+        let is_policy =
+            |kind: &api::Kind| object["kind"] == kind.kind && object["apiVersion"] == kind.api_version();
+        [kinds::PROPAGATION_POLICY, kinds::CLUSTER_PROPAGATION_POLICY].iter().any(is_policy).then(|| {
+            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+            Self { namespace: text("namespace"), name: text("name") }
+        })
+    }
+
     /// Where the policy lives.
     pub fn scope(&self) -> Scope {
         if self.namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced }

@@ -109,7 +109,7 @@ impl Member {
         let write_backoff = Some(WriteBackoff::new(move || revisions.revision(), Instant::now()));
         let (asks, asked) = mpsc::channel(ASKS_MAX);
         let stop = CancellationToken::new();
-        let mut tasks = server.start_housekeeping_with_history(HISTORY_KEPT, HISTORY_BYTES_MAX);
+        let mut tasks = server.start_controllers_with_history(HISTORY_KEPT, HISTORY_BYTES_MAX);
         tasks.push(runtime::start(&name, worker, write_backoff, asked, stop.clone()));
         Ok(Member { server, store, asks, stop, tasks })
     }

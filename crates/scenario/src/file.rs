@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use crate::step::{Action, Cluster, Step, Written};
+use crate::step::{Cluster, Step, Written};
 
 /// A scenario.
 #[derive(Debug, Clone)]

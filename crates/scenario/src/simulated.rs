@@ -85,7 +85,7 @@ impl Simulated {
             root_ca: String::new(),
         };
         let control = ApiServer::new(config).await.map_err(|error| PlayError(error.to_string()))?;
-        drop(control.start_housekeeping());
+        drop(control.start_controllers());
         let faults = Faults::new(way, seed);
         let direct = Rest::new(client(&control, "scenario"));
         plane::install_kinds(&direct).await.map_err(|error| PlayError(error.to_string()))?;

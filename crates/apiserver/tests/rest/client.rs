@@ -317,7 +317,7 @@ impl Server {
     /// Starts the housekeeping.
     pub fn tend(&self) {
         if let Self::InProcess { server, .. } = self {
-            drop(server.start_housekeeping());
+            drop(server.start_controllers());
         }
     }
 

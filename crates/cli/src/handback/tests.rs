@@ -1,6 +1,5 @@
 //! Everything of ours goes, in the right order, whatever is there, and doing it twice does nothing.
 
-use std::sync::Arc;
 
 use controllers::rest::{Collection, Rest};
 use serde_json::json;
@@ -12,19 +11,8 @@ const TEMPLATE: &str = "/api/v1/namespaces/default/configmaps/conf";
 
 /// A control plane in memory as stopped controllers leave it.
 async fn left() -> Rest {
-    let config = apiserver::Config {
-        store: store::Store::in_memory(),
-        now: Arc::new(jiff::Timestamp::now),
-        random: Arc::new(rand::random::<u128>),
-        admission: apiserver::admission::admit_all(),
-        root_ca: String::new(),
-    };
-    let server = apiserver::ApiServer::new(config).await.expect("an empty store opens");
-    server.start_housekeeping();
-    let control = Rest::new(kube::Client::new(
-        server.trusting(apiserver::authn::Identity::internal("test")),
-        "default",
-    ));
+    let (server, control) = crate::test_server::in_memory().await;
+    server.start_controllers();
     plane::install_kinds(&control).await.expect("the server answers");
     plane::publish_gates(
         &control,

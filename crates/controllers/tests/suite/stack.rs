@@ -85,7 +85,7 @@ impl Place {
             root_ca: String::new(),
         };
         let server = ApiServer::new(config).await.expect("an empty store opens");
-        server.start_housekeeping();
+        server.start_controllers();
         let gate = Gate::new();
         let own = server.trusting(Identity::internal("test"));
         let gated = Gated { server: server.trusting(Identity::internal("longshore")), gate: gate.clone() };

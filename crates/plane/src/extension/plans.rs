@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
 use apimachinery::error::ApiError;
 use apiserver::extension::Request;
 use decide::admission_warnings::remarks_naming;
@@ -107,7 +106,7 @@ fn notes(rights: &Rights<'_>, whole: &Snapshot, changes: &[Change]) -> Result<Ve
         after.apply(change).map_err(|error| ApiError::unprocessable(error.to_string()))?;
     }
     let policies = changes.iter().filter_map(|change| match change {
-        Change::Put(object) => policy(object),
+        Change::Put(object) => PolicyKey::of_object(object),
         Change::Delete { .. } => None,
     });
     let spec =
@@ -118,13 +117,4 @@ fn notes(rights: &Rights<'_>, whole: &Snapshot, changes: &[Change]) -> Result<Ve
         news.flat_map(|key| remarks_naming(&after, &key, Interpreters::BUILT_IN, &may_name)).collect();
     said.dedup();
     Ok(said)
-}
-
-fn policy(object: &Value) -> Option<PolicyKey> {
-    let is_policy =
-        |kind: &api::Kind| object["kind"] == kind.kind && object["apiVersion"] == kind.api_version();
-    [PROPAGATION_POLICY, CLUSTER_PROPAGATION_POLICY].iter().any(is_policy).then(|| {
-        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-        PolicyKey { namespace: text("namespace"), name: text("name") }
-    })
 }
