@@ -4,13 +4,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use api::binding::{Component, ReplicaRequirements};
 use api::records::{Pin, PolicyMark, SHOWN_GENERATION, SHOWN_POLICY};
 use api::{Binding, kinds};
 use serde::{Deserialize, Serialize};
 
+pub use crate::bound::Bound;
 use crate::claim::record::{self, Marks};
 use crate::gates::Gates;
+use crate::interpret::Interpretation;
 use crate::policy::Policy;
 use crate::template::{Template, group};
 
@@ -23,40 +24,6 @@ pub use trespass::{Trespass, trespass};
 pub(crate) use wanted::{own, reference_now};
 
 use wanted::{Wanted, is_owned};
-
-/// What the kind's interpreter says about a template.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Interpretation {
-    /// How many replicas.
-    pub replicas: i32,
-    /// What one of them needs.
-    pub requirements: Option<ReplicaRequirements>,
-    /// Parts with replicas of their own.
-    pub components: Vec<Component>,
-    /// The value of the policy's priority class, once it is looked up.
-    pub schedule_priority: Option<i32>,
-}
-
-/// A template's own binding with its pin read.
-#[derive(Debug, Clone)]
-pub struct Bound<'b> {
-    /// The binding.
-    pub binding: &'b Binding,
-    /// What it was made from; none if Karmada made it.
-    pub pin: Option<Pin>,
-}
-
-impl<'b> Bound<'b> {
-    /// Reads the pin.
-    pub fn of(binding: &'b Binding) -> Bound<'b> {
-        Bound { binding, pin: Pin::read(&binding.metadata) }
-    }
-
-    /// True when it was made from the template as it is now.
-    pub fn is_of(&self, template: &Template) -> bool {
-        self.pin.as_ref().is_some_and(|pin| pin.template == template.digest)
-    }
-}
 
 /// Why there can be no binding for a template now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

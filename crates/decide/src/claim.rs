@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use api::{Scope, annotations, labels};
 
-use crate::binding::Bound;
+use crate::bound::Bound;
 use crate::gates::Gates;
 use crate::policy::{Policy, PolicyKey};
 use crate::selector::{Specificity, best_match, is_excluded, labels_match, specificity};

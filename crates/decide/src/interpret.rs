@@ -7,7 +7,7 @@ mod health;
 mod pod;
 mod reflect;
 
-use api::binding::ReplicaRequirements;
+use api::binding::{Component, ReplicaRequirements};
 use api::labels;
 use serde_json::Value;
 
@@ -16,8 +16,20 @@ pub use dependencies::dependencies;
 pub use health::{has_health, health};
 pub use reflect::reflect;
 
-use crate::binding::Interpretation;
 use crate::fields::{at, integer, put, text};
+
+/// What the kind's interpreter says about a template.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Interpretation {
+    /// How many replicas.
+    pub replicas: i32,
+    /// What one of them needs.
+    pub requirements: Option<ReplicaRequirements>,
+    /// Parts with replicas of their own.
+    pub components: Vec<Component>,
+    /// The value of the policy's priority class, once it is looked up.
+    pub schedule_priority: Option<i32>,
+}
 
 /// Kinds that are understood without a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

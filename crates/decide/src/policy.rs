@@ -7,7 +7,7 @@ use api::{PropagationPolicy, PropagationSpec, Scope, Time, annotations, kinds, l
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::budget::Budget;
+use crate::limits::Budget;
 
 /// Which policy: empty `namespace` means a ClusterPropagationPolicy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

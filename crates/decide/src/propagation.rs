@@ -10,11 +10,12 @@ use serde::Serialize;
 
 use crate::activation::{Activation, HoldWhy, activation, made_under};
 use crate::admission::{Rejection, rejected};
-use crate::binding::{self, Bound, Interpretation, Refusal, Rollout};
+use crate::binding::{self, Bound, Refusal, Rollout};
 use crate::claim::policies::Policies;
 use crate::claim::record::{self, Marks};
 use crate::claim::{Claim, ClaimReason, Past, claim};
 use crate::gates::Gates;
+use crate::interpret::Interpretation;
 use crate::policy::{Policy, PolicyKey};
 use crate::template::Template;
 

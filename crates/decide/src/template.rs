@@ -12,8 +12,7 @@ use api::{ObjectMeta, Time, names};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::binding::Interpretation;
-use crate::interpret;
+use crate::interpret::{self, Interpretation};
 use crate::policy::{Moment, latest};
 
 mod digest;

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
+use crate::amounts::{Amounts, Wish};
 use crate::key::{Key, Kind};
-use crate::node::{Amounts, Wish};
 
 /// What is remembered of an object.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,7 +12,7 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use crate::environment::PlayError;
+use crate::error::PlayError;
 use crate::reference::Reference;
 
 /// Who writes, for the owners of fields.

@@ -5,7 +5,8 @@ use controllers::rest::Path;
 use futures::future::try_join_all;
 use serde_json::Value;
 
-use crate::environment::{Environment, PlayError};
+use crate::environment::Environment;
+use crate::error::PlayError;
 
 /// A list of anything tells the revision of the whole store.
 const ANYTHING: &str = "/api/v1/namespaces";

@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::api_client::{ApiClient, collection};
-use crate::environment::PlayError;
+use crate::error::PlayError;
 use crate::simulated::{CONTROL, Simulated};
 
 /// Kinds that say nothing about how it ended, or that others than Longshore make.

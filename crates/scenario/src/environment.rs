@@ -10,15 +10,11 @@ use decide::why::Why;
 use jiff::Timestamp;
 
 use crate::api_client::ApiClient;
+use crate::error::PlayError;
 use crate::live::Live;
 use crate::reference::Reference;
 use crate::simulated::Simulated;
 use crate::step::Cluster;
-
-/// Why a scenario could not go on; not the fault of what it tests.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PlayError(pub String);
 
 /// Where a scenario is played.
 pub enum Environment {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::environment::PlayError;
+use crate::error::PlayError;
 use crate::step::Cluster;
 
 /// How the keeper answers.

@@ -7,7 +7,8 @@ use controllers::rest::Collection;
 use serde_json::Value;
 
 use crate::api_client::ApiClient;
-use crate::environment::{Environment, PlayError};
+use crate::environment::Environment;
+use crate::error::PlayError;
 use crate::expectation::{Expectation, Expected, Spread};
 use crate::matching::differences;
 use crate::reference::{DEFAULT_NAMESPACE, Reference};

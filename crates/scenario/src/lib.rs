@@ -11,6 +11,7 @@ mod deadline;
 mod dice;
 mod ending;
 mod environment;
+mod error;
 mod expectation;
 mod faults;
 mod file;
@@ -31,7 +32,7 @@ mod suite;
 mod traces;
 mod way;
 
-pub use environment::PlayError;
+pub use error::PlayError;
 pub use file::{FileError, Scenario, find};
 pub use host::{Host, HostOperation, Reply};
 pub use live::Live;

@@ -11,7 +11,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
 use crate::api_client::ApiClient;
-use crate::environment::PlayError;
+use crate::error::PlayError;
 use crate::host::{Host, HostOperation};
 use crate::step::Cluster;
 

@@ -7,7 +7,8 @@ use api::annotations;
 use decide::why::Why;
 use serde_json::Value;
 
-use crate::environment::{Environment, PlayError};
+use crate::environment::Environment;
+use crate::error::PlayError;
 use crate::file::Scenario;
 use crate::play::{Failure, Player};
 use crate::reference::Reference;

@@ -13,7 +13,7 @@ use decide::snapshot::{Change, Interpreters};
 use serde_json::Value;
 
 use crate::api_client::Answer;
-use crate::environment::PlayError;
+use crate::error::PlayError;
 use crate::reference::Reference;
 use crate::simulated::Simulated;
 use crate::step::Action;

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::api_client::ApiClient;
 use crate::dice::Dice;
-use crate::environment::PlayError;
+use crate::error::PlayError;
 use crate::faults::Faults;
 use crate::step::Cluster;
 use crate::way::Way;

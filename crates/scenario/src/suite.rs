@@ -9,7 +9,8 @@ use controllers::members::Settings;
 use serde_json::Value;
 
 use crate::ending::{Ending, differences, ending};
-use crate::environment::{Environment, PlayError};
+use crate::environment::Environment;
+use crate::error::PlayError;
 use crate::file::Scenario;
 use crate::live::Live;
 use crate::play::{Failure, Player};

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::api_client::{ApiClient, message};
 use crate::changes::ChangeDetector;
 use crate::deadline::Deadline;
-use crate::environment::{Environment, PlayError};
+use crate::environment::Environment;
+use crate::error::PlayError;
 use crate::judge::{binding_of, work_of};
 use crate::reference::Reference;
 

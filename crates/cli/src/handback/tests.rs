@@ -1,6 +1,5 @@
 //! Everything of ours goes, in the right order, whatever is there, and doing it twice does nothing.
 
-
 use controllers::rest::{Collection, Rest};
 use serde_json::json;
 

@@ -9,9 +9,10 @@ use api::failover::Failover;
 use api::propagation::ConflictResolution;
 use api::{ObjectMeta, OwnerReference, Placement, PropagationSpec, finalizers};
 
-use super::{Bound, Interpretation};
+use super::Bound;
 use crate::gates::Gates;
 use crate::interpret;
+use crate::interpret::Interpretation;
 use crate::policy::Policy;
 use crate::template::Template;
 

@@ -8,7 +8,7 @@ use api::records::{CLAIM, ClaimRecord, PolicyMark};
 use api::{Scope, annotations, labels};
 
 use super::{Claim, ClaimReason, ClaimSeen, claim_on};
-use crate::binding::Bound;
+use crate::bound::Bound;
 use crate::policy::{Policy, claim_marks};
 use crate::template::Template;
 

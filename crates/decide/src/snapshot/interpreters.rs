@@ -9,7 +9,7 @@ use api::{Binding, OverridePolicy};
 use serde_json::Value;
 
 use super::Snapshot;
-use crate::binding::Interpretation;
+use crate::interpret::Interpretation;
 use crate::placement::{Placement, Recent, Schedule, Trigger, is_same};
 use crate::template::Template;
 use crate::works::{Sources, namespace_works, works};
