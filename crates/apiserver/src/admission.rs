@@ -1,5 +1,5 @@
-//! The place where rules from outside come in: whoever builds a server hands in one function that may
-//! change, refuse or comment on every write. The server itself knows no policy.
+//! The admission hook: the process that embeds the server passes in one function that may mutate, refuse or warn
+//! about every write. The server itself knows no policy.
 
 use std::sync::Arc;
 

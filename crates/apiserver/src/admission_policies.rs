@@ -1,5 +1,5 @@
-//! ValidatingAdmissionPolicies: expressions that have a say in writes wherever a binding puts them into effect.
-//! Where there are none, asking them costs a look at an empty list.
+//! ValidatingAdmissionPolicies: CEL expressions that validate writes wherever a binding puts them into effect.
+//! Without policies the cost per write is a look at an empty list.
 
 use std::sync::{Arc, Mutex};
 
@@ -88,7 +88,7 @@ impl Policies {
 }
 
 impl Engine {
-    /// Asks every policy that is about a write; the first that speaks against it is told.
+    /// Evaluates every policy that matches a write. The error names the first policy that denies it.
     pub(crate) fn obey_policies(
         &self,
         asking: &WriteAttributes<'_>,

@@ -1,5 +1,5 @@
-//! Who did what to which object with what outcome, as lines of `audit.k8s.io/v1`. What happens inside this process is
-//! not written down, and neither are the values of secrets, whatever a policy says.
+//! The audit log: who did what to which object with which result, as lines of `audit.k8s.io/v1`. Requests from inside
+//! this process are not logged, and values of Secrets never are, whatever the audit policy says.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
-//! Who is asking. Every route passes here, and an identity comes only from what proves it: the transport inside
-//! this process, a client certificate or a bearer token. Never from a header that merely claims it.
+//! Authentication. Every route passes here, and an identity comes only from a credential: the in-process transport, a
+//! client certificate or a bearer token. Never from a header that merely claims it.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +18,18 @@ pub use tokens::{StaticTokens, TokenFileError};
 pub struct Identity {
     /// The user name: the common name of a client certificate, or what a token says.
     pub user: String,
-    /// What tells this user from an earlier one of the same name; empty where nothing does.
+    /// Distinguishes this user from an earlier one of the same name; empty if the authenticator knows no uid.
     pub uid: String,
     /// The groups: the organisations of a client certificate, or what a token says.
     pub groups: Vec<String>,
     /// What else is known, such as which token it was.
     pub extra: BTreeMap<String, Vec<String>>,
-    /// What it creates has no `managedFields`, as if it were older than the tracking of owners, and gets none
-    /// until somebody applies it. Nobody on the network is so.
+    /// Objects that it creates get no `managedFields`, as if they predated field ownership, until a client applies
+    /// them. Never set for network clients.
     pub is_untracked: bool,
     /// Who really asks, where this is whom they act as.
     pub impersonator: Option<Box<Identity>>,
-    /// Part of this process: neither queued nor written down. Nobody on the network is so.
+    /// Part of this process: neither queued nor audited. Never set for network clients.
     pub is_internal: bool,
 }
 
@@ -39,7 +39,7 @@ pub const ADMINISTRATORS: &str = "system:masters";
 pub const AUTHENTICATED: &str = "system:authenticated";
 /// The group of everybody who did not.
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
-/// The user that nobody proved to be.
+/// The user of requests without a credential.
 pub const ANONYMOUS: &str = "system:anonymous";
 
 /// What a connection proved before the first request came.
@@ -62,14 +62,14 @@ impl Identity {
         Self { is_untracked: true, ..Self::internal(user) }
     }
 
-    /// Somebody who proved to be this user, in these groups and in that of everybody who proved something.
+    /// An authenticated user, in these groups and in `system:authenticated`.
     pub fn named<'a>(user: &str, groups: impl IntoIterator<Item = &'a str>) -> Self {
         let groups = groups.into_iter().map(str::to_owned).collect();
         let identity = Self { user: user.to_owned(), groups, ..Self::default() };
         identity.authenticated()
     }
 
-    /// Nobody in particular.
+    /// An anonymous client.
     pub(crate) fn anonymous() -> Self {
         let groups = vec![UNAUTHENTICATED.to_owned()];
         Self { user: ANONYMOUS.to_owned(), groups, ..Self::default() }

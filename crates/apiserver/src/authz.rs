@@ -1,5 +1,5 @@
-//! Who may do what: Kubernetes' role-based access control. Every request is an action of somebody, and is done only
-//! if a rule that is bound to them allows it. Must not know how anybody proved who they are.
+//! Authorization: Kubernetes' role-based access control (RBAC). A request is allowed only if a rule that is bound to
+//! its user or groups allows it. Must not know how the user was authenticated.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub(crate) use aggregate::AGGREGATED;
 pub(crate) use index::Rbac;
 pub(crate) use rules::Rule;
 
-/// Something that somebody wants to do.
+/// The attributes of a request that RBAC decides on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Action<'a> {
     /// The word for it, such as `list`.

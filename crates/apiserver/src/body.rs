@@ -1,4 +1,4 @@
-//! The body of an answer: nothing, bytes, or a stream that is made while it is read.
+//! Response bodies: empty, bytes, or a stream that is produced while it is read.
 
 use std::convert::Infallible;
 use std::pin::Pin;

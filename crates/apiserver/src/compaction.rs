@@ -1,5 +1,5 @@
-//! How long history is kept, and in how little space: watches may resume within the last minutes, and memory stays
-//! bounded under a flood of writes.
+//! Compaction of the store's history: watches may resume within the last minutes, and memory stays bounded under a
+//! flood of writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::engine::Engine;
 
-/// How long watches may resume unless somebody says otherwise: as long as kube-apiserver keeps in etcd.
+/// How long watches may resume by default: as long as kube-apiserver keeps history in etcd.
 pub const HISTORY_KEPT: Duration = Duration::from_secs(300);
 /// The store is looked at this often at least within the time that is kept.
 const TICKS_MIN: u32 = 30;

@@ -1,5 +1,5 @@
-//! The languages of bodies: what a client sends is read into JSON values, and what it accepts is found
-//! out from its `Accept` header. Must not know what an object means.
+//! Content negotiation: decodes request bodies (JSON, YAML, protobuf) into JSON values, and picks the response format
+//! from the `Accept` header. Must not know what an object means.
 
 use apimachinery::error::ApiError;
 use bytes::Bytes;

@@ -1,6 +1,6 @@
-//! What happens to objects without a request: dependents of deleted owners go, terminating namespaces
-//! and definitions empty themselves, namespaces get their default objects, quotas their status. Requests leave notes;
-//! one task works them off. All notes can be derived from the store, so a restart forgets nothing.
+//! Controllers that run inside the API server, over one work queue: garbage collector, namespace and
+//! CustomResourceDefinition termination, default objects of namespaces, quota status. Writes enqueue work items; one
+//! task processes them. All work items can be derived from the store, so a restart forgets nothing.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -30,21 +30,21 @@ mod namespaces;
 
 pub(crate) use internal::is_housekeeping;
 
-/// How many chores are under way at once; their writes share syncs.
+/// How many work items are processed at once; their writes share syncs.
 const CONCURRENT_MAX: usize = 64;
-/// How long a chore that failed waits before it is tried again.
+/// How long a failed work item waits before its retry.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
-/// How long one that keeps panicking waits at most.
+/// Upper bound of the back-off of a work item that keeps panicking.
 const RETRY_AFTER_PANIC_MAX: Duration = Duration::from_secs(60);
 
-/// One object, by where it lies.
+/// The storage location of one object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
     pub table: Arc<str>,
     pub key: Arc<str>,
 }
 
-/// Something to look at. A chore says where to look, never what happened.
+/// A work item. It says which object to look at, never what happened (level-triggered).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum WorkItem {
     /// A namespace: it wants its default objects, or to be emptied.
@@ -55,13 +55,13 @@ pub(crate) enum WorkItem {
     Ownership(Place),
     /// The cluster roles: some may gather the rules of one that changed.
     Roles,
-    /// A policy: its status tells whether its expressions can make sense.
+    /// A ValidatingAdmissionPolicy: its status reports the type checking of its expressions.
     Policy(String),
-    /// The quotas of a namespace: their status tells how much is used.
+    /// The quotas of a namespace: their status reports usage.
     Quotas(String),
 }
 
-/// How a chore went.
+/// The result of processing a work item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
@@ -69,13 +69,13 @@ enum Outcome {
     Panicked,
 }
 
-/// The notes.
+/// The work queue.
 #[derive(Default)]
 pub(crate) struct ServerControllers {
     /// Guards the queue and the index of owners; held only for moments.
     state: Mutex<State>,
     wake: Notify,
-    /// Tells those who wait that everything has been worked off.
+    /// Wakes waiters when all work items have been processed.
     idle: Notify,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct ServerControllers {
 struct State {
     queue: VecDeque<WorkItem>,
     queued: HashSet<WorkItem>,
-    /// Chores that are being done, or wait to be tried again.
+    /// Work items that are being processed, or wait for a retry.
     unfinished: usize,
     /// Who names an object as its owner, by the owner's uid. One set for all: most owners have one dependent, and a
     /// set takes room for eleven.
@@ -99,7 +99,7 @@ impl ServerControllers {
         work(&mut self.state.lock().recovered())
     }
 
-    /// Leaves a note.
+    /// Adds a work item, unless it is queued already.
     pub fn enqueue(&self, chore: WorkItem) {
         let new = self.with(|state| {
             let new = state.queued.insert(chore.clone());
@@ -134,7 +134,7 @@ impl ServerControllers {
         });
     }
 
-    /// Somebody will soon look at the whole store: until then there is work.
+    /// Counts the initial scan of the store as unfinished work until it has run.
     pub fn expect_recall(&self) {
         self.with(|state| state.unfinished += 1);
     }
@@ -144,7 +144,7 @@ impl ServerControllers {
         self.with(|state| state.unfinished = 1);
     }
 
-    /// So many chores are no longer being done: they are finished, or in the queue again.
+    /// Marks so many work items as no longer in progress: they are finished, or in the queue again.
     fn finish(&self, chores: usize) {
         self.with(|state| state.unfinished -= chores);
         if self.is_idle() {
@@ -152,12 +152,12 @@ impl ServerControllers {
         }
     }
 
-    /// Whether every note has been worked off.
+    /// Whether every work item has been processed.
     pub fn is_idle(&self) -> bool {
         self.with(|state| state.queue.is_empty() && state.unfinished == 0)
     }
 
-    /// Waits until every note has been worked off.
+    /// Waits until every work item has been processed.
     pub async fn until_idle(&self) {
         loop {
             let idle = self.idle.notified();
@@ -181,7 +181,7 @@ impl ServerControllers {
 }
 
 impl Engine {
-    /// Notes what a committed write may have set off. `new` is absent when the object is gone.
+    /// Enqueues the work that a committed write may have caused. `new` is absent when the object is gone.
     pub fn noticed(&self, resource: &Resource, old: Option<&Value>, new: Option<&Value>) {
         let Some(object) = new.or(old) else { return };
         let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
@@ -204,7 +204,7 @@ impl Engine {
                 self.follow_definition(name, new);
                 self.controllers.enqueue(WorkItem::Definition(name.to_owned()));
             }
-            // Somebody removed what every namespace has: it comes back.
+            // A client deleted the `kubernetes` Service: it is recreated.
             "/services" if new.is_none() && kubernetes_service::is_kubernetes_service(namespace, name) => {
                 self.controllers.enqueue(WorkItem::Namespace(namespace.to_owned()));
             }
@@ -220,7 +220,7 @@ impl Engine {
         self.notice_ownership(resource, old, new);
     }
 
-    /// Reads the store once and leaves the notes that the requests of earlier lives would have left.
+    /// Reads the store once and enqueues the work that earlier processes may have left unfinished.
     pub fn recall(&self) {
         let registry = self.registry.load_full();
         for resource in registry.stored() {
@@ -257,7 +257,7 @@ impl Engine {
         }
     }
 
-    /// Works off the notes until the server shuts down.
+    /// Processes the work queue until the server shuts down.
     pub async fn run_controllers(self: Arc<Self>) {
         self.controllers.begin_recall();
         self.recall();
@@ -298,7 +298,7 @@ impl Engine {
         }
     }
 
-    /// Does a chore; a panic is as good as a failure and counted.
+    /// Processes a work item; a panic counts as a failure and is counted in the metrics.
     async fn try_chore(&self, chore: &WorkItem) -> Outcome {
         let tried = catch(async {
             self.inject("housekeeping", chore);
@@ -314,7 +314,7 @@ impl Engine {
         }
     }
 
-    /// Whether the chore is done for now.
+    /// Whether the work item is done for now.
     async fn do_chore(&self, chore: &WorkItem) -> bool {
         let result = match chore {
             WorkItem::Namespace(name) => self.tend_namespace(name).await,

@@ -1,5 +1,5 @@
-//! Objects in the version that a client speaks and in the one that is stored, where a webhook converts between the
-//! versions of a custom kind (`spec.conversion`). A webhook is asked about many objects at once.
+//! Conversion webhooks (`spec.conversion` of a CustomResourceDefinition): converts custom objects between the version
+//! that a client requests and the storage version. One call converts many objects.
 
 use std::time::Duration;
 

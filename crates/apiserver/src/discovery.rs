@@ -1,5 +1,4 @@
-//! The discovery documents: which groups, versions and resources there are, in the classic form and in
-//! the aggregated one that newer clients ask for.
+//! The discovery documents: groups, versions and resources, in the classic form and in aggregated discovery.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Paths that are no resources: health, version, metrics, discovery and OpenAPI.
+//! Non-resource paths: health, version, metrics, discovery and OpenAPI.
 
 use http::request::Parts;
 use http::{HeaderMap, Method, Response};

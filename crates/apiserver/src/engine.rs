@@ -1,5 +1,5 @@
-//! The heart of the server: the store, the registry and what is handed in, shared by every request.
-//! Verbs are in their own files; this one holds what they share.
+//! The engine: the store, the registry and the hooks of the embedding process, shared by every request. Verbs are in
+//! their own files; this one holds what they share.
 
 use std::sync::Arc;
 

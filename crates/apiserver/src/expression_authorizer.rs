@@ -1,4 +1,5 @@
-//! What `authorizer` is in expressions about writes: the rights of whoever sent the request, and of any service account.
+//! The CEL variable `authorizer` in admission expressions: permission checks for the requesting user, and for any
+//! service account.
 
 use std::rc::Rc;
 
@@ -19,7 +20,7 @@ pub(crate) struct ExpressionAuthorizer<'a> {
 }
 
 impl<'a> ExpressionAuthorizer<'a> {
-    /// The rights of whoever wants to write this object.
+    /// The authorizer of the user who writes this object.
     pub fn new(engine: &'a Engine, asking: &'a WriteAttributes<'a>, object: &'a Value) -> Self {
         Self { engine, asking, object }
     }
@@ -54,7 +55,7 @@ impl<'a> ExpressionAuthorizer<'a> {
         Some(Cel::Question(Rc::new(question)))
     }
 
-    /// Whether somebody may do something.
+    /// Asks RBAC whether the user or service account may do this.
     pub fn decide(&self, question: &Question, verb: &str) -> Decision {
         // As in Kubernetes, an account that is asked about belongs to the groups of accounts and to no other.
         let account = question.account.as_ref().map(|(namespace, name)| Identity {

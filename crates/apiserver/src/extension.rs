@@ -1,6 +1,6 @@
-//! The place where a group of computed resources comes in: whoever builds a server hands in one function that answers
-//! requests for them. The server finds out who asks, checks their rights, bounds the work and routes it; it must not
-//! know what is computed.
+//! Computed resources, comparable to an aggregated API server in the same process: the embedding process passes in
+//! one function that answers requests for a group. The server authenticates, authorizes, limits and routes these
+//! requests; it must not know what is computed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::run_blocking::run_blocking;
 use crate::verbs::{Answer, Call, Sent};
 use apimachinery::error::ApiError;
 
-/// How many requests are computed at once, of all users together.
+/// Concurrency limit of computed requests, for all users together.
 const IN_FLIGHT: usize = 4;
 
 /// A group of resources that are computed when they are asked for and never stored.
@@ -31,11 +31,11 @@ pub struct Extension {
     pub resources: &'static [Computed],
     /// Answers requests.
     pub answer: Answering,
-    /// Says where the pods are that a kubectl command looks for.
+    /// Says where the pods run that a kubectl command looks for.
     pub pods: PodsElsewhere,
 }
 
-/// What to tell a kubectl command that looks for pods where none run.
+/// Returns the message for a kubectl command that looks for pods where none run.
 pub type PodsElsewhere = Arc<dyn Fn(&PodQuery<'_>) -> String + Send + Sync>;
 
 /// What a kubectl command looks for.

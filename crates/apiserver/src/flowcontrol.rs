@@ -1,5 +1,5 @@
-//! How much one client may ask at a time, so that nobody keeps the others waiting: requests are queued by user and
-//! taken in turns, watches are counted. Administrators and what runs in this process do not queue, as in Kubernetes.
+//! API priority and fairness, simplified: a concurrency limit with fair queuing by user, so that one client cannot
+//! starve the others, and a limit on watches. Administrators and in-process clients are exempt, as in Kubernetes.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ mod share;
 pub(crate) use share::CpuShare;
 use share::{ActiveUsers, Shared};
 
-/// How much is taken in at a time.
+/// Concurrency and queue limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Requests that are worked on at once, of all users together.
@@ -26,9 +26,9 @@ pub struct Limits {
     pub watches_of_one_user: usize,
     /// Watches of all users together.
     pub watches: usize,
-    /// How long a request waits for its turn.
+    /// How long a request may wait in the queue.
     pub patience: Duration,
-    /// How long a request that is no watch may take.
+    /// The timeout of a request that is no watch.
     pub request: Duration,
 }
 
@@ -45,7 +45,7 @@ impl Default for Limits {
     }
 }
 
-/// Who is being served and who waits. Clones share it.
+/// The fair queue: requests in flight and requests that wait, by user. Clones share it.
 #[derive(Clone)]
 pub(crate) struct FairQueue {
     pub limits: Limits,
@@ -58,7 +58,7 @@ struct State {
     running: usize,
     watches: usize,
     users: HashMap<Box<str>, User>,
-    /// Users with somebody in their queue, whose turn is next first.
+    /// Users with queued requests, in round-robin order.
     round: VecDeque<Box<str>>,
     company: ActiveUsers,
 }
@@ -77,7 +77,7 @@ impl User {
     }
 }
 
-/// The place of a request among those of its user; gives it back when dropped.
+/// The permit of one request, counted against its user's limit until it is dropped.
 pub(crate) struct InFlightPermit {
     turns: FairQueue,
     user: Box<str>,
@@ -85,11 +85,11 @@ pub(crate) struct InFlightPermit {
     payer: CpuShare,
 }
 
-/// One of the requests that are worked on at once. Dropped, it makes room for the next, also when it was handed to
-/// somebody who has just stopped waiting.
+/// One slot of the concurrency limit. Dropping it hands the slot to the next request, also when it was sent to a
+/// request that has just stopped waiting.
 struct Running(Option<FairQueue>);
 
-/// The place of a watch; gives it back when dropped.
+/// The permit of one watch, counted until it is dropped.
 pub(crate) struct WatchPermit {
     turns: FairQueue,
     user: Box<str>,
@@ -106,7 +106,7 @@ impl FairQueue {
         work(&mut self.state.lock().recovered())
     }
 
-    /// Lets a request come in, unless its user has too many already. Nobody to count for those who never queue.
+    /// Admits a request, unless its user has too many already. Exempt users get no permit.
     pub fn enter(&self, identity: &Identity) -> Result<Option<InFlightPermit>, ApiError> {
         if identity.is_internal {
             return Ok(None);
@@ -154,7 +154,7 @@ impl FairQueue {
 }
 
 impl InFlightPermit {
-    /// Waits for its turn.
+    /// Waits in the queue for a slot.
     pub async fn turn(&mut self) -> Result<(), ApiError> {
         let limits = self.turns.limits;
         let wait = self.turns.with(|state| {
@@ -180,14 +180,14 @@ impl InFlightPermit {
         Ok(())
     }
 
-    /// The work of a request, which goes on whenever its user has a thread to spare.
+    /// Wraps the work of a request, so that it runs only while its user has a worker thread to spare.
     pub fn share<Work: Future>(&self, work: Work) -> Shared<Work> {
         self.payer.pays_for(work)
     }
 }
 
 impl State {
-    /// Gives the free place to whoever is next; users take turns, whatever the length of their queues.
+    /// Hands the free slot to the next request, round-robin over users, whatever the length of their queues.
     fn hand_on(&mut self, turns: &FairQueue) {
         while let Some(user) = self.round.pop_front() {
             let Some(own) = self.users.get_mut(&user) else { continue };
@@ -198,7 +198,7 @@ impl State {
             let Some(next) = next else { continue };
             match next.send(Running(Some(turns.clone()))) {
                 Ok(()) => return,
-                // Whoever gave up waiting does not take the place.
+                // The request timed out in the queue: the slot goes to the next one.
                 Err(mut refused) => refused.0 = None,
             }
         }

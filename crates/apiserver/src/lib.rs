@@ -1,5 +1,5 @@
-//! How Kubernetes speaks: REST, discovery, OpenAPI, patch, apply, watch, tables and CRDs over the store.
-//! Knows nothing of policies: admission is handed in.
+//! The Kubernetes API server as a library: REST, discovery, OpenAPI, patch, server-side apply, watch, tables and
+//! CustomResourceDefinitions over the store. Knows nothing of policies: the embedding process passes in admission.
 
 pub mod admission;
 mod admission_policies;

@@ -1,5 +1,5 @@
-//! `/metrics`: what the server itself counts, and what whoever runs it counts besides. It does not know what
-//! the latter is; it is handed in as a function, as admission is.
+//! `/metrics` in Prometheus' text format: the server's own counters, and those of the embedding process, which passes
+//! in a function that renders them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ impl Metrics {
 
     /// Takes in where the rest comes from; only the first one counts.
     pub fn add(&self, source: Source) {
-        // A second one would be a mistake of whoever builds the server, and harms nobody.
+        // Only the embedding process calls this, once; a second source is ignored.
         let _ = self.besides.set(source);
     }
 }
@@ -66,7 +66,7 @@ impl Engine {
     }
 }
 
-/// Methods that nobody uses are one, so that clients cannot make the table grow.
+/// Unknown methods share one label, so that clients cannot make the table grow.
 fn verb(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",

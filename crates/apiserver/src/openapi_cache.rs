@@ -1,4 +1,4 @@
-//! Serves the OpenAPI documents: made when first asked for, kept until a definition changes.
+//! Cache of the OpenAPI documents: built on first request, invalidated when a definition changes.
 
 use std::sync::{Arc, Mutex};
 

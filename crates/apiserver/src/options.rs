@@ -1,4 +1,5 @@
-//! What a client may ask for along with a request: options of writes, deletes, lists and watches.
+//! Request options of writes, deletes, lists and watches: `CreateOptions`, `DeleteOptions`, `ListOptions` and their
+//! kin.
 
 use serde_json::Value;
 

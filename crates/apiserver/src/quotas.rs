@@ -1,7 +1,6 @@
-//! ResourceQuotas of object counts: how many objects of a kind a namespace may have. The store counts with every write
-//! and checks the limits of a write when it commits it, so that concurrent creates never exceed a quota together, and a
-//! check costs the same however many objects there are. Amounts of processors, memory and storage are not counted: the
-//! members run the pods.
+//! ResourceQuotas of object counts. The store counts with every write and checks the limits of a write when it
+//! commits it, so that concurrent creates never exceed a quota together, and a check costs the same however many
+//! objects there are. Compute resources and storage are not counted: the members run the pods.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};

@@ -1,5 +1,5 @@
-//! Which resources are served right now: the built-in kinds, and those that CustomResourceDefinitions add.
-//! A registry is a value; a change of a definition makes a new one.
+//! The resource registry: the built-in kinds, and those that CustomResourceDefinitions add. A registry is an
+//! immutable value; a change of a definition makes a new one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! What a request asks for: path and query, read the way Kubernetes lays them out.
-//! Must not know which resources exist.
+//! Parses the path and query of a request into Kubernetes' request info. Must not know which resources exist.
 
 mod query;
 pub use query::{Query, percent_decode};
@@ -11,7 +10,7 @@ pub enum Target {
     Resource(ResourcePath),
     /// Everything else, as decoded segments: `["apis", "apps"]`, `["healthz"]`, `[]` for `/`.
     Other(Vec<String>),
-    /// A path nobody can mean: bad escapes or empty segments.
+    /// An invalid path: bad escapes or empty segments.
     Malformed,
 }
 

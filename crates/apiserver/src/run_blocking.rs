@@ -1,5 +1,5 @@
-//! Work that may keep a thread busy for longer than a request usually does, though it is bounded: it is done aside, so
-//! that the requests of others do not wait behind it. Must not know what the work is.
+//! Runs CPU-heavy but bounded work in `tokio::task::block_in_place`, so that other requests do not wait behind it.
+//! Must not know what the work is.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 

@@ -1,4 +1,5 @@
-//! What a server is told about who gets in, handed to it when it is made. What is not said here lets nobody in.
+//! Authentication, authorization, audit and limit settings, passed in when the server is built. A credential that is
+//! not configured here is refused.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! The server on the network: TLS always, HTTP/1.1 and HTTP/2, and an identity only for those whose
-//! client certificate proves it.
+//! The HTTPS listener: TLS always, HTTP/1.1 and HTTP/2, and an identity only for clients whose certificate proves it.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -31,11 +30,11 @@ pub use connections::ConnectionLimits;
 use connections::{ConnectionPermit, Connections};
 use stall::Impatient;
 
-/// How long requests under way may take when the server shuts down, or when their connection has to end.
+/// The grace period of requests in flight when the server shuts down, or when their connection has to close.
 const DRAIN: Duration = Duration::from_secs(5);
-/// How long the listener waits for file descriptors that it has made free.
+/// How long the listener waits for file descriptors after it has closed connections.
 const DESCRIPTORS_RETRY_INTERVAL: Duration = Duration::from_millis(10);
-/// How long a client may leave what is sent to it unread.
+/// How long a client may leave the response unread.
 const UNREAD: Duration = Duration::from_secs(60);
 /// Go clients run every watch over one connection.
 const STREAMS_MAX: u32 = 2_000;
@@ -51,7 +50,7 @@ pub enum ServeError {
     Verifier(#[from] rustls::server::VerifierBuilderError),
 }
 
-/// What the server shows to clients, and whom it believes.
+/// The server's TLS credentials, and the authority of client certificates.
 pub struct Credentials {
     /// The server's certificate and the chain behind it.
     pub chain: Vec<CertificateDer<'static>>,
@@ -61,7 +60,7 @@ pub struct Credentials {
     pub client_ca: CertificateDer<'static>,
 }
 
-/// A TLS front for a server.
+/// The HTTPS listener of a server.
 pub struct Frontend {
     acceptor: TlsAcceptor,
     verifier: Arc<dyn ClientCertVerifier>,
@@ -69,7 +68,7 @@ pub struct Frontend {
 }
 
 impl Frontend {
-    /// Makes the front from its credentials.
+    /// Builds the listener from its credentials.
     pub fn new(credentials: Credentials) -> Result<Self, ServeError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = rustls::RootCertStore::empty();
@@ -102,7 +101,7 @@ impl Frontend {
                 () = &mut stop => break,
                 accepted = listener.accept() => match accepted {
                     Ok((stream, peer)) => {
-                        // Only administrators are connected: there is nothing to close for another.
+                        // Only administrators are connected: no connection can be closed for the new one.
                         let Some(permit) = connections.admit(peer.ip()) else { continue };
                         let (front, server, draining) = (front.clone(), server.clone(), draining.clone());
                         tasks.spawn(async move {
@@ -136,7 +135,7 @@ impl Frontend {
         permit: &ConnectionPermit,
         draining: &CancellationToken,
     ) {
-        // Failing to set it costs latency only.
+        // If setting TCP_NODELAY fails, only latency suffers.
         let _ = stream.set_nodelay(true);
         let handshake = tokio::time::timeout(self.limits.handshake, self.acceptor.accept(stream));
         let shaken = tokio::select! {
@@ -147,7 +146,7 @@ impl Frontend {
         let Ok(Ok(stream)) = shaken else { return };
         let proof = stream.get_ref().1.peer_certificates().map(|chain| self.proof(chain));
         if let Some(Credential::Certificate { identity, .. }) = &proof {
-            // One who is refused here is told with the first request.
+            // If the connection limit refuses this user, the first request is answered with the error.
             let _ = permit.handle().authenticated(identity);
         }
         let (asking, handle) = (payer.clone(), permit.handle().clone());
@@ -201,7 +200,7 @@ impl Frontend {
     }
 }
 
-/// Runs the requests of an HTTP/2 connection side by side, each paid for as the connection is.
+/// Runs the requests of an HTTP/2 connection concurrently, each charged to the CPU share of the connection.
 #[derive(Clone)]
 struct Streams(CpuShare);
 

@@ -1,4 +1,4 @@
-//! The server as a tower service: the same for a client in this process and for one behind TLS.
+//! The server as a tower service: the same for in-process clients and for clients over TLS.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -45,8 +45,8 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// A server over what is configured, with the namespaces that every control plane has. It knows nobody but who
-    /// is trusted in this process and who shows a certificate, and has no roles to begin with.
+    /// A server with this configuration, with the namespaces that every control plane has. It authenticates only
+    /// in-process clients and client certificates, and has no roles to begin with.
     pub async fn new(config: Config) -> Result<Self, ApiError> {
         Self::secured(config, Security::bare().map_err(ApiError::internal)?).await
     }
@@ -202,7 +202,7 @@ impl ApiServer {
         audit.refuse(self.engine.uid(), parts, &action, &target, error, (self.engine.now)());
     }
 
-    /// Does what is asked, within the limits of whoever asks.
+    /// Serves a request, within the limits of its user.
     async fn serve<B>(
         &self,
         asked: Asked,

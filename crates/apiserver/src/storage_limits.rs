@@ -1,6 +1,6 @@
-//! How much may be stored: in one namespace, and in all together. What shrinks or deletes is never refused, so a store
-//! that is full can be emptied. The store counts with every write, so a check costs nothing that grows with it; writes
-//! that are under way at the same time are not counted yet and may go beyond a limit together.
+//! Storage limits: bytes per namespace, and in the whole store. Writes that shrink or delete are never refused, so a
+//! full store can be emptied. The store counts with every write, so a check is O(1); concurrent writes are not
+//! counted yet and may exceed a limit together.
 
 use std::fmt::Write as _;
 

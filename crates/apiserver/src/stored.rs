@@ -1,5 +1,5 @@
-//! How an object lies in the store: its JSON, with the resourceVersion written in by the store itself,
-//! so that what is stored is what is sent. Must not know kinds.
+//! The storage encoding of objects: JSON, with the resourceVersion written in by the store itself, so that the stored
+//! bytes are the bytes that are sent. Must not know kinds.
 
 use bytes::Bytes;
 use serde::Deserialize;

@@ -1,5 +1,4 @@
-//! What becomes of panics in this server, and whether all of it still runs. The tasks that tend to objects without being
-//! asked are started here and started again when they panic.
+//! Supervision of the server's background tasks: counts panics, restarts tasks that panic, and reports liveness.
 
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
@@ -10,22 +9,22 @@ use tokio::task::JoinHandle;
 
 use crate::engine::Engine;
 
-/// Says why the process cannot go on, as long as it cannot.
+/// Returns why the process must be restarted; none while it is live.
 pub(crate) type Liveness = Box<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// What is handed in about the health of whoever runs the server.
+/// Hooks of the embedding process: its liveness check, and fault injection for tests.
 #[derive(Default)]
 pub(crate) struct Supervision {
-    /// What else has to run in this process.
+    /// The liveness check of the embedding process.
     liveness: OnceLock<Liveness>,
-    /// Lets a test panic.
+    /// Fault injection: lets a test panic.
     injector: OnceLock<Injector>,
 }
 
 impl Supervision {
-    /// Takes in what else has to run; only the first one counts.
+    /// Installs the liveness check of the embedding process; only the first one counts.
     pub fn add_liveness(&self, liveness: Liveness) {
-        // A second one would be a mistake of whoever builds the server, and harms nobody.
+        // Only the embedding process calls this, once; a second check is ignored.
         let _ = self.liveness.set(liveness);
     }
 
@@ -36,12 +35,12 @@ impl Supervision {
 }
 
 impl Engine {
-    /// Why this process cannot go on; none while it can.
+    /// Why this process must be restarted; none while it is live.
     pub fn failure(&self) -> Option<String> {
         self.supervision.liveness.get().and_then(|liveness| liveness())
     }
 
-    /// A point at which a test may let something fail.
+    /// A fault injection point for tests.
     pub fn inject(&self, point: &'static str, subject: &dyn Debug) {
         if let Some(injector) = self.supervision.injector.get() {
             injector.at(point, subject);

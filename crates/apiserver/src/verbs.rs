@@ -1,5 +1,5 @@
-//! What can be done to resources: one file per verb. This one says what a request on a resource is, and
-//! sends it to its verb.
+//! The verbs on resources: one file per verb. This one describes a request on a resource and dispatches it to its
+//! verb.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Others who have a say in writes: the webhooks of ValidatingWebhookConfigurations and
-//! MutatingWebhookConfigurations. Where there are none, asking them costs a look at an empty list.
+//! Admission webhooks: calls the webhooks of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
+//! Without webhooks the cost per write is a look at an empty list.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -78,8 +78,8 @@ impl Webhooks {
 }
 
 impl Engine {
-    /// Lets every webhook that wants to change the object do so, one after the other. Those who want to be asked again
-    /// are, once, where somebody after them changed what they had seen.
+    /// Calls the mutating webhooks one after the other. A webhook with `reinvocationPolicy: IfNeeded` is called once
+    /// more if a later webhook changed the object.
     pub async fn mutate(
         &self,
         asking: &WriteAttributes<'_>,

@@ -1,4 +1,5 @@
-//! What puts a policy into effect: where, with which parameters, and what a failure leads to.
+//! ValidatingAdmissionPolicyBindings: where a policy applies, with which parameters, and what a failed validation
+//! leads to.
 
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::webhooks::Matching;
 pub(super) enum Action {
     /// The write is refused.
     Deny,
-    /// The client is told.
+    /// The client gets an admission warning.
     Warn,
     /// It is written down.
     Audit,

@@ -1,5 +1,4 @@
-//! What a policy finds in one write with one set of parameters. Variables are evaluated when they are first asked
-//! for, and once.
+//! Evaluates a policy for one write with one parameter object. Variables are evaluated lazily and once.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

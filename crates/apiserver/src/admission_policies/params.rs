@@ -1,4 +1,4 @@
-//! The objects that a binding hands to its policy as parameters.
+//! Parameter objects (`paramRef`): finds the objects that a binding passes to its policy.
 
 use serde_json::Value;
 use store::Range;

@@ -1,4 +1,4 @@
-//! A policy, compiled: what it is about, its variables, and what it asks.
+//! A compiled ValidatingAdmissionPolicy: match constraints, variables, validations and audit annotations.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Whether the expressions of a policy can make sense for the kinds that it is about. What is found is told in the
-//! policy's status and changes nothing else.
+//! Type checking of policies: checks the expressions of a policy against the schemas of the kinds that it matches.
+//! Findings are written to `status.typeChecking` and have no other effect.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl Engine {
         let mut call = self.internal_call(&resource, "", name);
         call.subresource = Some("status".to_owned());
         let change = |object: &mut Value| {
-            // Somebody changed it meanwhile: then it is looked at once more.
+            // If the policy changed meanwhile, the result is dropped and the new generation is checked.
             if object["metadata"]["generation"] == *generation {
                 object["status"]["observedGeneration"] = generation.clone();
                 object["status"]["typeChecking"] = checked.clone();

@@ -1,4 +1,4 @@
-//! The file that audit events go to: lines are appended, a full file is put aside under the time, old ones go.
+//! The audit log file: lines are appended, a full file is rotated under a timestamp, old files are deleted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};

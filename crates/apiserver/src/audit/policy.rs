@@ -1,4 +1,4 @@
-//! Which requests are written down, and how much of them: a policy of `audit.k8s.io/v1`. The first rule that fits
+//! The audit policy (`audit.k8s.io/v1`): which requests are logged, and at which level. The first matching rule
 //! decides.
 
 use serde::Deserialize;

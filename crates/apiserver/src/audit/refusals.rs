@@ -1,5 +1,5 @@
-//! Requests of clients that could not prove who they are: a sample is written down, so that attackers are seen and
-//! cannot fill the disk. It is a token bucket; what it drops is counted.
+//! Rate limiter (token bucket) for audit events of unauthenticated requests: a sample is logged, so that attacks are
+//! visible and cannot fill the disk. Dropped events are counted.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

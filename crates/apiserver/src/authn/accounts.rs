@@ -1,5 +1,5 @@
-//! Tokens of service accounts and the objects behind them: a token is made for an account that is there, and is
-//! worth nothing once the account, or what else it is bound to, is gone.
+//! Service account tokens and the objects behind them: a token is issued only for an existing account, and is invalid
+//! once the account, or the object it is bound to, is gone.
 
 use http::StatusCode;
 use jiff::ToSpan as _;

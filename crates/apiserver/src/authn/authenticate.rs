@@ -1,4 +1,4 @@
-//! From a request to who asks it: the one way in that every route shares.
+//! Authenticates a request: from its credentials to an identity. Every route goes through here.
 
 use http::HeaderMap;
 use http::request::Parts;
@@ -7,10 +7,10 @@ use super::{Credential, Identity};
 use crate::engine::Engine;
 use apimachinery::error::ApiError;
 
-/// What may be asked by nobody in particular: is it alive, and what is it.
+/// Paths that anonymous clients may read: health and version.
 const PUBLIC: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
 
-/// Whether a path is one that nobody has to prove anything for.
+/// Whether a path needs no authentication.
 pub(crate) fn is_public(path: &str) -> bool {
     PUBLIC.contains(&path)
 }

@@ -1,4 +1,5 @@
-//! Acting as somebody else, for those whom RBAC lets do so: every part of the other identity is a right of its own.
+//! User impersonation (`Impersonate-*` headers): RBAC authorizes every part of the other identity (user, group,
+//! extra) separately.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
-/// More groups and extras than anybody is given.
+/// Upper bound on impersonated groups and extras; far above what real users have.
 const PARTS_MAX: usize = 200;
 
 impl Engine {

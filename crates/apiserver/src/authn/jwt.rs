@@ -1,5 +1,5 @@
-//! Tokens of service accounts: JSON web tokens that this server signs (ES256) and knows again. Says whether a
-//! token is ours and what it claims, not whether the claims still hold.
+//! Service account tokens: JSON web tokens that this server signs (ES256) and verifies. Says whether a token is ours
+//! and what it claims, not whether the claims still hold.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -142,7 +142,7 @@ impl TokenKeys {
         let (header, payload) = signed.split_once('.').ok_or_else(invalid)?;
         let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| invalid());
         let header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| invalid())?;
-        // The header is the stranger's: it may choose among our keys, never how they are used.
+        // The client controls the header: it may select one of our keys, never the algorithm they are used with.
         if header.algorithm != "ES256" {
             return Err(invalid());
         }

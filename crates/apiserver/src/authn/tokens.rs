@@ -1,5 +1,5 @@
-//! Bearer tokens from a file, in the form that kube-apiserver's `--token-auth-file` has: token, user, uid and, in
-//! quotes, groups. Tokens are kept as digests only.
+//! Static bearer tokens from a file in the format of kube-apiserver's `--token-auth-file`: token, user, uid and, in
+//! quotes, groups. Only digests of the tokens are kept.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ impl StaticTokens {
         Ok(Self { by_digest })
     }
 
-    /// Whose token it is. Looked up by digest, so that time tells nothing of how much of a guess was right.
+    /// The user of a token. Looked up by digest, so that timing does not reveal how much of a guess was right.
     pub(crate) fn find(&self, token: &str) -> Option<Identity> {
         if self.by_digest.is_empty() {
             return None;

@@ -1,4 +1,5 @@
-//! Cluster roles that gather the rules of others: whoever carries the right labels adds to them.
+//! Aggregated ClusterRoles: a role with an `aggregationRule` gets the rules of all ClusterRoles that its selectors
+//! match.
 
 use serde_json::{Value, json};
 use store::Range;

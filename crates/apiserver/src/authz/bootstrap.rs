@@ -1,5 +1,6 @@
-//! The roles and bindings that every secured server has: Kubernetes' own, and those that are handed in. As in
-//! Kubernetes they come back when they are missing, and what they lost is added, unless they say otherwise.
+//! Bootstrap roles and bindings that every secured server has: Kubernetes' own, and those that the embedding process
+//! adds. As in Kubernetes they are recreated when missing, and missing rules are added, unless
+//! `rbac.authorization.kubernetes.io/autoupdate` says otherwise.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Nobody gives away a right that they do not have: roles are written and bound only by who holds all that they
-//! allow, or was given the verbs `escalate` and `bind` for it.
+//! RBAC privilege escalation prevention: a user may write or bind a role only if they hold every permission in it, or
+//! have the verbs `escalate` and `bind` for it.
 
 use serde_json::Value;
 

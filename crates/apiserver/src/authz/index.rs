@@ -1,5 +1,6 @@
-//! Roles and bindings, laid out so that a decision looks only at what is bound to whoever asks. Follows the store:
-//! every change of a role or binding is read again from there, so that the order of notes does not matter.
+//! Index of RBAC roles and bindings by subject, so that a decision reads only what is bound to the requesting user
+//! and groups. Follows the store: every change of a role or binding is read again from there, so that the order of
+//! notifications does not matter.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, RwLock};
@@ -36,7 +37,7 @@ struct State {
     groups: HashMap<Box<str>, Bound>,
 }
 
-/// What is bound to somebody: by namespace (empty for the cluster), then by the name of the binding.
+/// The grants of one subject: by namespace (empty for the cluster), then by the name of the binding.
 type Bound = BTreeMap<Box<str>, BTreeMap<Box<str>, Grant>>;
 
 /// A role that is bound.
@@ -90,7 +91,7 @@ impl Rbac {
         })
     }
 
-    /// Every rule that is bound to somebody in a namespace.
+    /// Every rule that is bound to an identity in a namespace.
     pub fn rules_for(&self, identity: &Identity, namespace: &str) -> Vec<Rule> {
         let state = self.state.read().recovered();
         let rules = state.grants(identity, namespace);
@@ -164,7 +165,7 @@ impl State {
         }
     }
 
-    /// What is bound to somebody in the cluster and in a namespace.
+    /// The grants of an identity in the cluster and in a namespace.
     fn grants<'s>(
         &'s self,
         identity: &'s Identity,

@@ -1,4 +1,4 @@
-//! One rule of a role: what it allows, and whether other rules cover it. Must not know who it is bound to.
+//! One RBAC policy rule: what it allows, and whether other rules cover it. Must not know who it is bound to.
 
 use std::collections::{BTreeMap, BTreeSet};
 

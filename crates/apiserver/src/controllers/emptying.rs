@@ -1,4 +1,4 @@
-//! How a namespace on its way out is emptied, pods first, and what its status says meanwhile.
+//! Deletes the contents of a terminating namespace, pods first, and reports progress in its status conditions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

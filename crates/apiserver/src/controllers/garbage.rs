@@ -1,5 +1,5 @@
-//! Owners and dependents: who goes when an owner goes, and who waits for whom. Kubernetes' garbage
-//! collector, answered from an index of owner references instead of a copy of every object.
+//! The garbage collector: owner references, cascading deletion (background, foreground, orphan). It works on an index
+//! of owner references instead of a copy of every object.
 
 use std::collections::BTreeSet;
 
@@ -25,12 +25,12 @@ enum Owner {
     Dangling,
     /// The owner is being deleted and waits for its dependents.
     Waiting,
-    /// Its kind is not served, so nobody can tell.
+    /// The owner's kind is not served, so its existence cannot be checked.
     Unknown,
 }
 
 impl Engine {
-    /// Keeps the index of owners current and notes who is concerned by a committed write.
+    /// Updates the index of owner references and enqueues the objects that a committed write concerns.
     pub(super) fn notice_ownership(&self, resource: &Resource, old: Option<&Value>, new: Option<&Value>) {
         let before = old.map(owner_uids).unwrap_or_default();
         let after = new.map(owner_uids).unwrap_or_default();
@@ -143,8 +143,8 @@ impl Engine {
         }
     }
 
-    /// Whether an object that is being deleted waits, through dependents that wait too, for the one of this uid: whoever
-    /// owns itself in the end need not wait for itself.
+    /// Whether an object that is being deleted waits, through dependents that wait too, for the one of this uid: an
+    /// object in a cycle of owners need not wait for itself.
     fn waits_for(&self, object: OutlineMetadata, uid: &str) -> bool {
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let mut waiting = Vec::from_iter(Some(object).filter(is_waiting));

@@ -1,4 +1,4 @@
-//! Requests that the server makes to itself, through the same verbs as everybody else's.
+//! Requests that the controllers make to their own server, through the same verbs as client requests.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::request::Query;
 use crate::verbs::{Call, Draft};
 use apimachinery::error::ApiError;
 
-/// Who housekeeping is in managedFields and admission.
+/// The user and field manager of the controllers, in managedFields and admission.
 const USER: &str = "system:housekeeping";
 
-/// Whether it is the housekeeping who asks.
+/// Whether a request comes from the controllers.
 pub(crate) fn is_housekeeping(identity: &Identity) -> bool {
     identity.is_internal && identity.user == USER
 }

@@ -1,5 +1,5 @@
-//! The Service `default/kubernetes`, by which clients in a cluster find its API server: every API server has one, and it
-//! comes back when it is deleted. Endpoints are written for an address that other machines can reach.
+//! The Service `default/kubernetes`, by which clients in a cluster find its API server. It is recreated when it is
+//! deleted. Endpoints are written only for an address that other machines can reach.
 
 use std::net::SocketAddr;
 

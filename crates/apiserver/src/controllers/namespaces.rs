@@ -1,5 +1,5 @@
-//! The life of namespaces and definitions: what each namespace has from the start, and how both empty
-//! themselves before they go.
+//! The namespace lifecycle and CustomResourceDefinition termination: default objects of a new namespace, and deletion
+//! of the contents before a namespace or definition is removed.
 
 use futures::StreamExt as _;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use apimachinery::error::ApiError;
 const ROOT_CA: &str = "kube-root-ca.crt";
 const SERVICE_ACCOUNT: &str = "default";
 
-/// The namespaces that every control plane has.
+/// The namespaces that every server creates at start.
 const SYSTEM_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Whether an object of this name is one that every namespace gets.
@@ -137,7 +137,7 @@ impl Engine {
         .await
     }
 
-    /// A definition went away: its names may be what others wait for.
+    /// A definition was removed: definitions with conflicting names may now be accepted.
     fn retry_refused_definitions(&self) {
         let entries = self.store.range(definitions::TABLE, Range::default()).map(|page| page.entries);
         let served = self.custom.lock().recovered().clone();

@@ -1,5 +1,5 @@
-//! What a conversion webhook answered, and what of it is believed: everything but metadata, of which it may change
-//! labels and annotations. Must not know how it was asked.
+//! Checks the ConversionReview response of a conversion webhook: everything is taken but metadata, of which only
+//! labels and annotations may change. Must not know how the webhook was called.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! `/healthz`, `/livez` and `/readyz`, in the words and with the options of kube-apiserver. Who gets an answer
-//! at all is alive unless a task has ended that cannot be started again; ready is who can also write.
+//! The health endpoints `/healthz`, `/livez` and `/readyz`, with the wording and the options of kube-apiserver. A
+//! server that answers is live unless a task has ended that cannot be restarted; it is ready if it can also write.
 
 use http::Response;
 
@@ -7,21 +7,21 @@ use crate::body::Body;
 use crate::request::Query;
 use apimachinery::error::ApiError;
 
-/// What there is to ask for by name.
+/// The checks that can be requested by name.
 const CHECKS: [&str; 3] = ["ping", "store", "tasks"];
 
-/// What is wrong, as far as it is.
+/// The failures that the checks report.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     /// Why nothing can be written.
     pub writes_fail: Option<String>,
-    /// Why this process cannot go on.
+    /// Why this process must be restarted.
     pub failure: Option<String>,
 }
 
 impl State {
-    /// Why a check fails. Reads still work where writes do not, so a failed disk is no reason to be killed; it is one
-    /// to get no traffic.
+    /// Why a check fails. Reads still work while writes fail, so a failed disk does not fail liveness; it fails
+    /// readiness.
     fn problem(&self, probe: &str, check: &str) -> Option<&str> {
         match check {
             "store" if probe != "livez" => self.writes_fail.as_deref(),
@@ -31,7 +31,7 @@ impl State {
     }
 }
 
-/// Answers a probe, or one check of it.
+/// Answers a health probe, or one check of it.
 pub(super) fn answer(
     probe: &str,
     checks: &[&str],

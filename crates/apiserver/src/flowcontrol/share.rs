@@ -1,6 +1,7 @@
-//! How many threads one user keeps busy: half of them at most, as soon as somebody else is around. Whoever waits for a
-//! disk or for somebody outside keeps none, so this bounds what is computed at once and not what is asked at once.
-//! Those who have not proved who they are share one half, always.
+//! CPU fairness: while more than one user is active, each may keep at most half of the worker threads busy. A request
+//! that waits for the disk or for another server holds no thread, so this limits concurrent computation, not
+//! concurrent requests. All unauthenticated clients share half of the worker threads, even if no other user is
+//! active.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -16,25 +17,25 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use super::FairQueue;
 use crate::authn::{ANONYMOUS, Identity};
 
-/// Somebody who asked so recently may ask again.
+/// A user counts as active for this long after a request.
 const AROUND: Duration = Duration::from_secs(10);
-/// More users than this are looked through for those who are gone.
+/// Above this many users, entries without permits are removed.
 const USERS_MANY: usize = 1_000;
-/// Whoever has not proved who they are; no user is called so.
+/// The key of all unauthenticated clients; no user has this name.
 const UNAUTHENTICATED: &str = "";
 
-/// Who asks, and whether that is more than one.
+/// Which users are active, and whether that is more than one.
 #[derive(Default)]
 pub(super) struct ActiveUsers {
     latest: Option<Box<str>>,
-    /// When somebody else than the one before asked.
+    /// When the requesting user last differed from the one before.
     changed: Option<Instant>,
-    /// So many threads may be busy with a user at a time, while somebody holds the permits.
+    /// The semaphore of worker threads of each user; dropped with its last holder.
     threads: HashMap<Box<str>, Weak<Semaphore>>,
 }
 
 impl ActiveUsers {
-    /// Notes that this user asks.
+    /// Records a request of this user.
     pub fn note(&mut self, user: &str) {
         if self.latest.as_deref() != Some(user) {
             self.changed = self.latest.is_some().then(Instant::now);
@@ -46,7 +47,7 @@ impl ActiveUsers {
         self.changed.is_some_and(|changed| changed.elapsed() < AROUND)
     }
 
-    /// The threads that a user may keep busy.
+    /// The semaphore of the worker threads that a user may keep busy.
     pub fn threads_of(&mut self, user: &str) -> Arc<Semaphore> {
         if let Some(threads) = self.threads.get(user).and_then(Weak::upgrade) {
             return threads;
@@ -61,13 +62,14 @@ impl ActiveUsers {
     }
 }
 
-/// Whose threads some work keeps busy. On a connection that is whoever asked last. Clones are one.
+/// The user whose CPU share some work uses. For a connection that is the user of the last request on it. Clones share
+/// the state.
 #[derive(Clone)]
 pub(crate) struct CpuShare {
     turns: FairQueue,
-    /// None for those who are not counted.
+    /// None for exempt users.
     threads: Arc<ArcSwapOption<Semaphore>>,
-    /// Whether they have proved who they are.
+    /// Whether the user is authenticated.
     is_known: Arc<AtomicBool>,
 }
 
@@ -77,19 +79,19 @@ impl CpuShare {
         Self { turns, threads: Arc::new(ArcSwapOption::from(Some(threads))), is_known }
     }
 
-    /// Somebody who has proved nothing yet.
+    /// The share of a client that has not authenticated yet.
     pub fn stranger(turns: &FairQueue) -> Self {
         let payer = Self::new(turns.clone(), turns.with(|state| state.company.threads_of(UNAUTHENTICATED)));
         payer.is_known.store(false, Ordering::Relaxed);
         payer
     }
 
-    /// From now on it is this user, or somebody who could not prove to be one.
+    /// Switches to the share of this user, or to that of unauthenticated clients.
     pub fn becomes(&self, identity: Option<&Identity>) {
         let known = identity.filter(|identity| identity.user != ANONYMOUS);
         let is_counted = known.is_none_or(|identity| !(identity.is_internal || identity.is_administrator()));
         let threads = self.turns.with(|state| {
-            // Whoever asks whether the server is well is no company.
+            // Anonymous requests, such as health probes, do not count as active users.
             if let Some(identity) = known {
                 state.company.note(&identity.user);
             }
@@ -100,14 +102,14 @@ impl CpuShare {
         self.is_known.store(known.is_some(), Ordering::Relaxed);
     }
 
-    /// The same work, which goes on whenever its user has a thread to spare. Work inside of such work must not pay
-    /// itself: it would wait for what it has.
+    /// Wraps work so that it is polled only while its user has a worker thread to spare. Must not be nested: the
+    /// inner work would wait for the permit that the outer one holds.
     pub fn pays_for<Work: Future>(&self, work: Work) -> Shared<Work> {
         Shared { payer: self.clone(), waiting: None, work: Box::pin(work) }
     }
 }
 
-/// Work of one user, which keeps a thread busy only while that user has one to spare.
+/// Work of one user, polled only while that user has a worker thread to spare.
 pub(crate) struct Shared<Work> {
     payer: CpuShare,
     waiting: Option<Waiting>,
@@ -117,7 +119,7 @@ pub(crate) struct Shared<Work> {
 type Waiting = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
 impl<Work: Future> Shared<Work> {
-    /// A thread to go on with; none is counted for a user who is alone.
+    /// A permit for one poll; a user who is the only active one needs none.
     fn thread(&mut self, context: &mut Context<'_>) -> Poll<Option<OwnedSemaphorePermit>> {
         if self.waiting.is_none() {
             let Some(threads) = self.payer.threads.load_full() else { return Poll::Ready(None) };
@@ -141,7 +143,7 @@ impl<Work: Future> Future for Shared<Work> {
     type Output = Work::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Work::Output> {
-        // It is given back when this step of the work is done, whether the work is done or waits.
+        // The permit is released after each poll, whether the work is done or pending.
         let _thread = ready!(self.thread(context));
         self.work.as_mut().poll(context)
     }

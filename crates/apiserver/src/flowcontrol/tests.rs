@@ -1,4 +1,4 @@
-//! FairQueue, places that nobody takes, and what is too much.
+//! The fair queue: order, slots that time out, and limits.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -146,7 +146,7 @@ async fn what_waits_keeps_no_thread() {
     tokio::time::timeout(Duration::from_secs(5), next).await.expect("the thread is free");
 }
 
-/// What a connection does is paid by whoever asked last on it.
+/// The CPU time of a connection is charged to the user of the last request on it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_is_paid_by_who_asks() {
     let turns = turns(100, 100);

@@ -1,5 +1,5 @@
-//! What quotas count of objects beside their number: pods that have not ended, and what Services take of the network.
-//! Must not know who asks for how much.
+//! What quotas count of objects beside their number: pods that have not ended, and node ports and load balancers of
+//! Services. Must not know which quota asks.
 
 use serde::Deserialize;
 use store::{Counter, Measure, Measured, Store};

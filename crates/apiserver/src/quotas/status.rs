@@ -1,4 +1,4 @@
-//! The controller of quotas: keeps `status.hard` and `status.used`, from what the store counts.
+//! The quota controller: keeps `status.hard` and `status.used`, from the counts of the store.
 
 use serde_json::{Map, Value, json};
 use store::Range;

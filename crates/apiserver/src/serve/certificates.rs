@@ -1,5 +1,5 @@
-//! Client certificates: every client is asked for one, a stranger's is accepted for the handshake and
-//! then believed nothing, so that a stranger gets a proper 401 and not a broken connection.
+//! Client certificates: the server requests one from every client. A certificate of an unknown authority is accepted
+//! in the handshake and ignored for authentication, so that the client gets a 401 and not a broken connection.
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{
@@ -12,7 +12,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::authn::Identity;
 
-/// Asks for a certificate and checks that the client holds its key; whose it is, is judged later.
+/// Requests a certificate and checks that the client holds its key; the authority is checked later.
 #[derive(Debug)]
 pub struct AskForCertificate {
     algorithms: WebPkiSupportedAlgorithms,

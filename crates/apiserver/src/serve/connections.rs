@@ -1,5 +1,5 @@
-//! The open connections: how many there may be, which one is closed when there is no room for another, and when one
-//! that asks for nothing has to end. It sees requests and not frames, so an HTTP/2 PING extends nothing.
+//! Connection limits: how many connections may be open, which one is closed to make room for another, and when an
+//! idle one is closed. It counts requests and not frames, so an HTTP/2 PING extends nothing.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -18,22 +18,22 @@ use groups::Groups;
 use crate::authn::Identity;
 use apimachinery::error::ApiError;
 
-/// How many connections there may be, and how long one may ask for nothing.
+/// Connection limits and timeouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
     /// All connections together.
     pub total: usize,
-    /// Of those, so many are for administrators and for clients that are about to prove who they are.
+    /// Of those, so many are reserved for administrators and for clients that are about to authenticate.
     pub reserved: usize,
-    /// Connections of one address: so many whose clients have proved who they are, and so many whose clients have not.
+    /// Connections per address: so many of authenticated clients, and so many of unauthenticated ones.
     pub per_address: usize,
-    /// Whether clients on this machine, which may all come through one proxy, are no single address.
+    /// Whether loopback clients, which may all come through one proxy, are exempt from the limit per address.
     pub is_loopback_exempt: bool,
     /// How long a TLS handshake may take.
     pub handshake: Duration,
-    /// How long a client may take after the handshake until it proves who it is.
+    /// How long a client may take after the handshake until it authenticates.
     pub unauthenticated: Duration,
-    /// How long a connection may have no request under way.
+    /// The idle timeout: how long a connection may have no request in flight.
     pub idle: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Default for ConnectionLimits {
             is_loopback_exempt: true,
             handshake: Duration::from_secs(10),
             unauthenticated: Duration::from_secs(10),
-            // As long as kube-apiserver lets a connection rest.
+            // The idle timeout of kube-apiserver.
             idle: Duration::from_secs(90),
         }
     }
@@ -90,7 +90,7 @@ struct Open {
     closed: CancellationToken,
 }
 
-/// Who a connection belongs to.
+/// The owner of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Owner {
     Unauthenticated,
@@ -102,7 +102,7 @@ const UNAUTHENTICATED: u8 = 0;
 const USER: u8 = 1;
 const ADMINISTRATOR: u8 = 2;
 
-/// What a connection does, for those who do not hold the table.
+/// The state of a connection that is readable without the lock of the table.
 struct Activity {
     begun: Instant,
     /// One of the three constants above; only grows.
@@ -122,13 +122,13 @@ impl Activity {
     }
 }
 
-/// The place of one open connection. Dropped, it makes room.
+/// The permit of one open connection; dropping it makes room.
 pub(super) struct ConnectionPermit {
     handle: ConnectionHandle,
     closed: CancellationToken,
 }
 
-/// What requests know of the connection they came over.
+/// The handle of the connection that a request came over.
 #[derive(Clone)]
 pub(crate) struct ConnectionHandle {
     id: u64,
@@ -136,7 +136,7 @@ pub(crate) struct ConnectionHandle {
     activity: Arc<Activity>,
 }
 
-/// A request under way.
+/// A request in flight.
 pub(crate) struct RequestGuard(Arc<Activity>);
 
 impl Connections {
@@ -148,7 +148,7 @@ impl Connections {
         work(&mut self.table.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Lets a new connection in, in place of another if there is no room. None if all others are administrators'.
+    /// Admits a new connection, closing another if there is no room. None if all others are administrators'.
     pub fn admit(&self, peer: IpAddr) -> Option<ConnectionPermit> {
         let address = network(peer);
         let limit = self.per_address(address);
@@ -191,7 +191,7 @@ impl Connections {
     }
 }
 
-/// Clients that one host can choose among: an address, or the network of an address of IPv6.
+/// The unit of the limit per address: an IPv4 address, or the network of an IPv6 address.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) if !address.is_loopback() => {
@@ -222,8 +222,8 @@ impl Table {
         Some(open)
     }
 
-    /// Closes the oldest connection of the address with the most clients that have proved nothing; where there are
-    /// none, one of the user with the most connections.
+    /// Closes the oldest connection of the address with the most unauthenticated clients; if there are none, one of
+    /// the user with the most connections.
     fn make_room(&mut self) -> bool {
         let oldest = self.unauthenticated.largest().and_then(|address| self.unauthenticated.oldest(address));
         self.close(oldest) || self.close_of_largest_user()
@@ -241,7 +241,7 @@ impl Table {
         self.open.get(&id).is_some_and(|open| open.activity.is_idle())
     }
 
-    /// Gives a connection to a user, if there is room among those of users.
+    /// Moves a connection to a user, if the limit for users allows it.
     fn give_to(&mut self, id: u64, user: &str, limits: &ConnectionLimits, per_address: usize) -> bool {
         let Some(open) = self.open.get(&id) else { return false };
         let address = open.address;
@@ -272,8 +272,8 @@ impl Table {
 }
 
 impl ConnectionHandle {
-    /// Notes who the client has proved to be. A connection stays with the first user who asked over it, and becomes an
-    /// administrator's when one asks. Refused if there are too many connections of users.
+    /// Records the authenticated user. A connection stays with the first user who sent a request over it, and becomes
+    /// an administrator's when one does. Refused if there are too many connections of users.
     pub fn authenticated(&self, identity: &Identity) -> Result<(), ApiError> {
         let asks = identity.impersonator.as_deref().unwrap_or(identity);
         let is_administrator = asks.is_administrator();
@@ -300,7 +300,7 @@ impl ConnectionHandle {
         Ok(())
     }
 
-    /// Notes that a request is under way until the guard is dropped.
+    /// Counts a request as in flight until the guard is dropped.
     pub fn begin_request(&self) -> RequestGuard {
         self.activity.requests.fetch_add(1, Ordering::Relaxed);
         RequestGuard(self.activity.clone())
@@ -328,7 +328,7 @@ impl Drop for RequestGuard {
 }
 
 impl ConnectionPermit {
-    /// What requests are told about the connection.
+    /// The handle that requests on this connection get.
     pub fn handle(&self) -> &ConnectionHandle {
         &self.handle
     }
@@ -338,7 +338,7 @@ impl ConnectionPermit {
         self.closed.cancelled().await;
     }
 
-    /// Resolves when the connection has asked for nothing for too long, or has not proved who asks.
+    /// Resolves when the connection exceeds its idle timeout, or its client has not authenticated in time.
     pub async fn expired(&self) {
         loop {
             let deadline = self.handle.deadline();

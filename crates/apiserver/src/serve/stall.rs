@@ -1,5 +1,4 @@
-//! A connection that ends when its client leaves unread what is sent to it: a reader who stopped, or a network that
-//! is gone without a word.
+//! A write timeout: closes a connection whose client stopped reading, or whose network is gone without a FIN or RST.
 
 use std::io;
 use std::pin::Pin;
@@ -9,16 +8,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A stream whose writes have to get somewhere.
+/// A stream whose writes must make progress.
 pub(super) struct Impatient<Stream> {
     stream: Stream,
     patience: Duration,
-    /// Runs while a write waits.
+    /// The timer, armed while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl<Stream> Impatient<Stream> {
-    /// Lets each write wait no longer than this.
+    /// Sets the timeout of each write.
     pub fn new(stream: Stream, patience: Duration) -> Self {
         Self { stream, patience, waiting: None }
     }

@@ -1,5 +1,5 @@
-//! How an answer is put into words: status, warnings, and the object in the language, version and shape
-//! that the client accepts.
+//! Encodes responses: status, warnings, and the object in the format, version and representation that the client
+//! accepts.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};

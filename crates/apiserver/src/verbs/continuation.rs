@@ -1,4 +1,4 @@
-//! The token that carries a list from one page to the next: opaque to clients, plain JSON inside.
+//! The continue token of paginated lists: opaque to clients, plain JSON inside.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -108,7 +108,7 @@ pub(crate) fn prepare(engine: &Engine, call: &Call, object: &mut Value, old: Opt
     apiextensions::establish(object, &now);
 }
 
-/// Adds the condition that tells clients the definition is on its way out.
+/// Adds the `Terminating` condition.
 pub(crate) fn mark_terminating(engine: &Engine, call: &Call, object: &mut Value) {
     if !is_definition(call) || condition(object, "Terminating").is_some() {
         return;

@@ -1,5 +1,5 @@
-//! DELETE: the beginning of an object's end. It goes at once, or when its finalizers, its grace period and
-//! (foreground) its dependents allow it.
+//! DELETE: removes an object at once, or marks it as terminating until its finalizers, its grace period and
+//! (foreground deletion) its dependents allow removal.
 
 use std::sync::Arc;
 
@@ -76,7 +76,8 @@ impl Engine {
         let payload = stored::payload(next);
         let mut bytes = Bytes::from(next.to_string());
         if !options.dry_run {
-            // Watchers are shown what was there last, not the marks of a deletion that nobody waited for.
+            // The DELETED event shows the last state, without the deletion metadata of an object that is removed at
+            // once.
             let change =
                 if gone { Change::Delete(stored::payload(old)) } else { Change::Put(payload.clone()) };
             let expect = Expect::Revision(entry.revision);
@@ -128,7 +129,7 @@ impl Engine {
             let one = Call::on_object(call, namespace, outline.name);
             match self.delete_with(&one, &options).await {
                 Ok(_) => deleted.push(entry),
-                // Whoever was faster did what we were asked to do.
+                // A concurrent delete was faster; the object is gone, as requested.
                 Err(error) if error.reason == "NotFound" => {}
                 Err(error) => return Err(error),
             }

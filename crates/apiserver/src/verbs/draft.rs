@@ -1,5 +1,5 @@
-//! From bytes to a draft: a body is read, has to be of the right kind, and loses what its schema does not
-//! know, with the warning or refusal that the client chose.
+//! Decodes a request body into a draft: checks its kind and prunes fields that its schema does not know, with the
+//! warning or error that `fieldValidation` asks for.
 
 use serde_json::{Map, Value};
 
@@ -127,7 +127,7 @@ pub(crate) fn type_name(index: u16) -> &'static str {
     kinds::name(index).and_then(|name| name.rsplit('.').next()).unwrap_or_default()
 }
 
-/// Nobody can tell what the body is: it is shown in part, as kube-apiserver does.
+/// The error for a body whose format is not recognized; it quotes a part of it, as kube-apiserver does.
 fn unrecognized(call: &Call, body: &[u8], error: ApiError) -> ApiError {
     const SHOWN_BYTES_MAX: usize = 30;
     if error.code != 400 {

@@ -1,4 +1,4 @@
-//! GET on a collection: what is there, whole or in pages, at a revision.
+//! GET on a collection: lists objects at a revision, whole or in pages.
 
 use std::io::Write as _;
 
@@ -176,7 +176,7 @@ fn continuation(entries: &[Entry], revision: Revision) -> Option<String> {
     entries.last().map(|entry| Continuation::new(&entry.key, revision).encode())
 }
 
-/// The 410 of a revision that has been compacted away; whoever was in the middle of a list is told how to go on.
+/// The 410 of a compacted revision; a paginated list gets a continue token to go on with.
 fn gone(error: &ReadError, after: Option<&str>) -> ApiError {
     match (error, after) {
         (ReadError::Compacted { .. }, None) => {

@@ -37,7 +37,8 @@ impl Engine {
             Origin::of(media_type, &patch, &patched).check_types(call, &patched)?;
             let run_blocking = set_aside(media_type, call, &patch, &mut patched);
             let mut draft = Draft::from_value(call, patched, options.field_validation).map_err(|error| {
-                // Errors quote what came out. They are rare, so it is made again for them and kept for nobody.
+                // Errors quote the patched object. They are rare, so it is computed again for them instead of being
+                // kept.
                 match apply_patch(media_type, call, old, &patch) {
                     Ok(patched) => unfit(call, &patched, Origin::of(media_type, &patch, &patched), error),
                     Err(error) => error,
@@ -60,7 +61,7 @@ impl Engine {
         if !exists && call.subresource.is_none() {
             self.authorize(&call.identity, &creation(call))?;
             let answer = self.create_draft(call, options, draft.clone()).await;
-            // Somebody else was faster: then this is a change of what they made.
+            // A concurrent create was faster: the apply is retried as an update.
             match answer {
                 Err(error) if error.reason == "AlreadyExists" => {}
                 answer => return answer,
@@ -78,8 +79,8 @@ fn creation(call: &Call) -> Action<'_> {
     Action::on("create", Object { group, resource, subresource: "", namespace, name: call.name() })
 }
 
-/// What a merge patch of a custom object's status leaves as it is: it comes from the store and goes there again, so
-/// nobody needs to read it, and in most objects it is the larger part.
+/// Takes out the part of a custom object that a merge patch of its status leaves unchanged: it comes from the store
+/// and goes back there, so it is not validated again, and in most objects it is the larger part.
 fn set_aside(media_type: &str, call: &Call, patch: &Value, patched: &mut Value) -> Map<String, Value> {
     let is_simple = media_type == "application/merge-patch+json" && call.resource.custom.is_some();
     match patched.as_object_mut().filter(|_| is_simple && call.part() == "status") {

@@ -1,4 +1,5 @@
-//! Kinds that are only answered, never kept: who am I, may I, may they, whose token is this.
+//! Review kinds, which are answered and never stored: SelfSubjectReview, SubjectAccessReview and its kin,
+//! TokenReview.
 
 use std::collections::BTreeMap;
 
@@ -134,7 +135,7 @@ fn texts(list: &Value) -> Vec<String> {
     entries.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// A question has to be about one thing, and about somebody.
+/// A review has to name one resource or path, and a user or group.
 fn check_question(call: &Call, spec: &Value) -> Result<(), ApiError> {
     let kind = &*call.resource.kind;
     let (object, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);

@@ -1,4 +1,4 @@
-//! Which objects of a resource a list, watch or collection delete is about.
+//! Selection by namespace, name, labels and fields, for list, watch and deletecollection.
 
 use crate::engine::Engine;
 use crate::registry::Resource;

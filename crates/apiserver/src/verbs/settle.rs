@@ -1,5 +1,5 @@
-//! From a draft to what is stored: defaults, server-set metadata, admission, validation, generation and
-//! field ownership. The same order for every kind and every verb that writes.
+//! The write path from a draft to the stored object: defaults, server-set metadata, admission, validation, generation
+//! and field ownership. The same order for every kind and every verb that writes.
 
 use serde_json::{Map, Value, json};
 
@@ -56,7 +56,7 @@ impl Engine {
             WriteAttributes { call, operation: Operation::Create, dry_run: options.dry_run, old: None };
         warnings.extend(self.mutate(&write, &mut object).await?);
         self.check_escalation(call, &object, None)?;
-        // What the server itself fills in from here on is owned by nobody.
+        // Fields that the server itself sets from here on have no owner.
         if mode == Ownership::Update && !call.identity.is_untracked {
             apply::track_update(None, &mut object, &ownership);
         }
@@ -135,8 +135,8 @@ impl Engine {
         }
     }
 
-    /// Services get the addresses that clients expect to find. There is no network behind them here, so
-    /// they are drawn from Kubernetes' usual ranges and nobody checks that they differ.
+    /// Allocates the IP addresses and node ports that clients expect in a Service. There is no network behind them
+    /// here, so they are drawn from Kubernetes' usual ranges and may collide.
     fn allocate_addresses(&self, call: &Call, object: &mut Value, old: Option<&Value>) {
         if call.resource.group.is_empty() && &*call.resource.kind == "Service" {
             let byte = |bits: u128| bits & 0xff;

@@ -1,5 +1,5 @@
-//! Objects in the shape that the client asked for: as they are, as metadata only, or as a Table. All
-//! three are encoded from borrowed objects.
+//! Representations of objects: in full, as PartialObjectMetadata, or as a Table. All three are encoded from borrowed
+//! objects.
 
 use serde::Serialize;
 use serde_json::{Value, json};

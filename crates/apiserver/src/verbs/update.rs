@@ -1,5 +1,5 @@
-//! PUT: a new state of an object, and what every change of an existing object has in common: it is
-//! computed from the newest state and written only if that state is still the newest.
+//! PUT, and optimistic concurrency for every change of an existing object: it is computed from the newest state and
+//! written only if that state is still the newest.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -31,9 +31,9 @@ impl Engine {
         .await
     }
 
-    /// Changes an existing object. `compute` gets the newest state in the served version and runs again when the
-    /// object moved meanwhile: then somebody else got ahead, so that all of them together always do. A change that
-    /// names the state it was made for is refused when it is computed for another.
+    /// Changes an existing object. `compute` gets the newest state in the served version and runs again after a
+    /// conflict. A conflict means that another writer succeeded, so the writers as a whole always make progress. A
+    /// change with a `resourceVersion` is refused if the newest state has another one.
     pub async fn change(
         &self,
         call: &Call,
@@ -103,7 +103,7 @@ impl Engine {
     }
 }
 
-/// A custom object is replaced only by whoever has seen its newest state.
+/// A custom object may be replaced only with the `resourceVersion` of its newest state.
 fn check_pinned(call: &Call, object: &Value) -> Result<(), ApiError> {
     let pinned = !text(object, "/metadata/resourceVersion").is_empty();
     if pinned || call.resource.custom.is_none() {

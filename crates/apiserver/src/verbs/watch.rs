@@ -1,5 +1,5 @@
-//! GET with `watch`: what changes, from a revision on. A watch is a cursor in the store's log, so it
-//! loses and repeats nothing; one that falls behind the log's end is told to start anew.
+//! GET with `watch`: streams changes from a revision on. A watch is a cursor in the store's log, so it loses and
+//! repeats nothing; one that falls behind compaction gets a 410 and has to relist.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::verbs::shapes::include_object;
 use crate::verbs::{Answer, Call};
 use apimachinery::error::ApiError;
 
-/// How long a watch lives when the client does not say.
+/// The timeout of a watch if the client sets none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
 /// How often a watch that asked for bookmarks gets one.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ struct Running {
 impl Engine {
     /// Starts a watch.
     pub fn watch(self: &Arc<Self>, call: Call) -> Result<Answer, ApiError> {
-        // It would tell everything and end, and whoever follows would ask for it again, and again.
+        // A new watch would send its initial state and end, and the client would retry at once, in a loop.
         if self.shutdown.is_cancelled() {
             return Err(ApiError::unavailable("the server is shutting down"));
         }
@@ -112,7 +112,7 @@ impl Engine {
 }
 
 impl Running {
-    /// The next bytes to send; `None` ends the stream.
+    /// The next chunk of the stream; `None` ends it.
     async fn next_chunk(&mut self) -> Option<Bytes> {
         if self.over {
             return None;
@@ -232,7 +232,7 @@ impl Running {
         Ok(Some(sides.chunks_exact(2).map(|two| [verdict(&two[0]), verdict(&two[1])]).collect()))
     }
 
-    /// What cannot be shown must not be skipped: the client is told, and begins anew.
+    /// Events that cannot be encoded must not be skipped: the client gets an ERROR event and relists.
     fn failed(&mut self, error: &ApiError) -> BytesMut {
         self.over = true;
         BytesMut::from(&*error_event(error))

@@ -1,5 +1,5 @@
-//! Where a webhook is: a URL, or a Service. No pods run on this server, so a Service leads somewhere only if it is
-//! the name of a host outside (`ExternalName`) or somebody keeps its endpoints.
+//! The address of a webhook: a URL, or a Service. No pods run on this server, so a Service is usable only if it is an
+//! `ExternalName` or its Endpoints are maintained by another component.
 
 use base64::Engine as _;
 use http::Uri;

@@ -1,4 +1,4 @@
-//! How a webhook is asked: HTTPS, with the authority that its configuration names.
+//! The HTTPS client for webhooks; it trusts the CA bundle of the webhook's configuration.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `matchConditions`: expressions that all have to hold for somebody to be asked.
+//! `matchConditions`: CEL expressions that all have to be true for a webhook or policy to be called.
 
 use std::collections::BTreeMap;
 

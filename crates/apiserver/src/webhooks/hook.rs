@@ -1,4 +1,4 @@
-//! One webhook as its configuration describes it: where it is, what it wants to see, what its failure means.
+//! One webhook as its configuration describes it: address, matching rules and failure policy.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use schema::expressions::Scope;
 pub(super) enum SideEffects {
     /// No, or not on a dry run.
     None,
-    /// Yes, or nobody knows.
+    /// Yes, or unknown.
     Some,
 }
 

@@ -1,4 +1,4 @@
-//! Which writes somebody wants to see: by resource, operation, namespace and labels.
+//! Matching rules of webhooks and policies: by resource, operation, namespace and labels.
 
 use serde_json::Value;
 
@@ -8,7 +8,8 @@ use crate::engine::{Engine, text};
 use crate::stored;
 use apimachinery::selector::LabelSelector;
 
-/// The kinds that nobody is asked about: whoever breaks something here must be able to repair it.
+/// The group whose kinds are exempt from webhooks and policies: an administrator must be able to repair a broken
+/// configuration.
 pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
 
 /// What a webhook or a policy says about the writes it wants to see.
@@ -77,7 +78,7 @@ impl Matching {
         scope
             && has("operations", operation_name(asking.operation))
             && has("apiGroups", &resource.group)
-            // Versions of one resource are equivalent, unless somebody insists.
+            // Versions of one resource are equivalent, unless `matchPolicy` is `Exact`.
             && (!self.is_exact || has("apiVersions", &resource.version))
             && names_resource(rule, &resource.plural, asking.call.part())
             && (names.is_empty() || names.iter().any(|one| one == name))

@@ -1,4 +1,4 @@
-//! The words that are exchanged with webhooks: an AdmissionReview of `admission.k8s.io/v1`, there and back.
+//! AdmissionReview requests and responses (`admission.k8s.io/v1`).
 
 use base64::Engine as _;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(super) struct Answer {
     pub warnings: Vec<String>,
 }
 
-/// More warnings than anybody reads.
+/// Upper bound on the warnings of one webhook.
 const WARNINGS_MAX: usize = 50;
 
 /// The question about a write.

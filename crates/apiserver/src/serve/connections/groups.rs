@@ -1,4 +1,5 @@
-//! Connections in groups (by address, by user), with the largest group and the oldest connection of each at hand.
+//! Connections grouped by address or user, with the largest group and the oldest connection of each in constant
+//! reach.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! Who has to go when there is no room.
+//! Which connection is closed when there is no room.
 
 use super::*;
 
