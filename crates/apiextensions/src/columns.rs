@@ -1,4 +1,4 @@
-//! The paths a version points at: printer columns, the scale subresource, selectable fields.
+//! JSONPaths of a version: printer columns, the scale subresource, selectable fields.
 
 use std::collections::BTreeSet;
 

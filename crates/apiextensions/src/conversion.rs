@@ -1,4 +1,4 @@
-//! How objects are converted between versions: `spec.conversion`.
+//! Validates `spec.conversion`: the conversion strategy and its webhook.
 
 use serde_json::Value;
 

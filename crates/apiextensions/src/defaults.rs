@@ -1,4 +1,4 @@
-//! Are the defaults of a schema values that the schema itself accepts?
+//! Validates the defaults of a schema against the schema itself.
 
 use serde_json::Value;
 

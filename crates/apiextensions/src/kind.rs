@@ -1,4 +1,4 @@
-//! A definition ready for use: names, and per version the schema and subresources.
+//! A compiled CustomResourceDefinition: names, and per version the schema and subresources.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What a CustomResourceDefinition means: is it acceptable, which names does it get, and which kind does it
-//! describe? Pure functions; must not know how definitions and objects are stored or served.
+//! CustomResourceDefinitions: validation, name acceptance, and compilation into a kind. Pure functions; must not know
+//! how definitions and objects are stored or served.
 
 use serde_json::{Map, Value, json};
 

@@ -1,5 +1,5 @@
-//! May this OpenAPI schema stand in a definition? What every node may say, one by one; that the whole is
-//! structural is asked elsewhere.
+//! Validates the OpenAPI schema of a definition node by node. Whether the whole is structural is checked in
+//! `structural`.
 
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ pub(super) fn check(schema: &Value, has_status: bool, path: &str) -> Vec<FieldEr
         });
     }
     errors.extend(node(schema, &path, &Context::default(), true));
-    // Rules of a schema that is wrong would be told apart from its other faults by nobody.
+    // CEL rules are checked only in a schema without other errors; with them, the errors of rules would be noise.
     if errors.is_empty() && unsupported.is_none() {
         errors.extend(super::rules::check(schema, &path));
     }

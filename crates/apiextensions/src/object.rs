@@ -1,4 +1,4 @@
-//! One custom object: decoding, defaulting and checking it against its kind.
+//! One custom object: decoding, defaulting and validation against its kind.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `x-kubernetes-validations`: the rules of a definition, compiled, and asked about objects.
+//! `x-kubernetes-validations`: the CEL rules of a definition, compiled and evaluated for objects.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ struct Node {
     properties: Vec<(String, Node)>,
     values: Option<Box<Node>>,
     items: Option<Box<Node>>,
-    /// What tells elements of a list apart, where something does.
+    /// The keys that identify list elements, if the list has any.
     keys: Option<Vec<String>>,
 }
 

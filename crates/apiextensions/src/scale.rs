@@ -1,5 +1,5 @@
-//! The `/scale` subresource: a Scale read from and written to an object through paths, fixed for built-in
-//! kinds and told by the definition for custom ones.
+//! The `/scale` subresource: a Scale read from and written to an object through JSONPaths, fixed for built-in kinds
+//! and set by the definition for custom ones.
 
 use serde_json::{Map, Value, json};
 
@@ -46,7 +46,7 @@ impl ScalePaths {
         })
     }
 
-    /// The paths that `subresources.scale` of a definition tells.
+    /// The JSONPaths in `subresources.scale` of a definition.
     pub(super) fn of_subresource(scale: &Value) -> Option<Self> {
         let own = |key: &str| Some(text(&scale[key]).to_owned()).filter(|path| !path.is_empty());
         Some(Self {

@@ -1,5 +1,5 @@
-//! Is a CustomResourceDefinition acceptable, new or changed? Names, versions, and what hangs on them, in
-//! the order and the words of kube-apiserver.
+//! Validates a CustomResourceDefinition on create and update: names, versions, and everything below them, in the
+//! order and the words of kube-apiserver.
 
 use serde_json::{Value, json};
 

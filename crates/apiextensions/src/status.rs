@@ -1,4 +1,4 @@
-//! Which names a definition gets beside the others of its group, and when it counts as established.
+//! Name acceptance and conditions of a definition: `acceptedNames`, `NamesAccepted`, `Established`.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -63,7 +63,8 @@ pub fn establish(crd: &mut Value, now: &str) -> bool {
     true
 }
 
-/// Warnings about string formats in the schemas that nobody checks, unless the old definition had them.
+/// Warnings about string formats in the schemas that the server does not validate, unless the old definition had
+/// them.
 pub fn unknown_format_warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
     let before = old.map(unknown_formats).unwrap_or_default();
     let new = unknown_formats(crd).into_iter().filter(|format| !before.contains(format));
@@ -127,7 +128,7 @@ fn taken(
 
 type Conflict = (&'static str, String);
 
-/// The names to accept and the last conflict, which is the one that kube-apiserver tells.
+/// The names to accept and the last conflict, which is the one that kube-apiserver reports.
 fn decide(
     wanted: &Value,
     accepted: &Value,

@@ -1,5 +1,5 @@
-//! Is a schema structural: does every value have one place that says its type, with `allOf` and its kin only
-//! narrowing it? The depth was bounded by the caller.
+//! Checks that a schema is structural: every value has one place that says its type, and `allOf` and its kin only
+//! narrow it. The caller bounds the depth.
 
 use serde_json::{Value, json};
 

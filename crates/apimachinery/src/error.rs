@@ -1,5 +1,4 @@
-//! Every failure as Kubernetes says it: a `metav1.Status` with code, reason, details and message.
-//! Must not know which handler it came from.
+//! API errors as `metav1.Status`: code, reason, details and message. Must not know which handler they came from.
 
 use serde_json::{Map, Value, json};
 
@@ -80,7 +79,7 @@ impl ApiError {
         Self::new(400, "BadRequest", message)
     }
 
-    /// 401: nobody we know.
+    /// 401: the request could not be authenticated.
     pub fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
@@ -155,7 +154,7 @@ impl ApiError {
         Self::new(413, "RequestEntityTooLarge", message)
     }
 
-    /// 415: a body in a language nobody here reads.
+    /// 415: the server does not support the media type of the body.
     pub fn unsupported_media_type(message: impl Into<String>) -> Self {
         Self::new(415, "UnsupportedMediaType", message)
     }

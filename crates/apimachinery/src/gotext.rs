@@ -1,5 +1,5 @@
-//! Values as Go prints them, because the sentences of Kubernetes quote them that way.
-//! Must not know which sentence.
+//! Formats values as Go's `fmt` prints them, because Kubernetes' messages quote them that way. Must not know which
+//! message.
 
 use serde_json::{Number, Value};
 

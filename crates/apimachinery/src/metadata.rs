@@ -1,5 +1,5 @@
-//! Is this ObjectMeta acceptable, on create and on update? In the words and the order of Kubernetes.
-//! Must not know what else the object holds.
+//! Validates ObjectMeta on create and on update, in the words and the order of Kubernetes. Must not know what else
+//! the object holds.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! Which strings Kubernetes accepts as names, label keys, label values and ports, and its words for
-//! those it refuses. Must not know in which field the string stands.
+//! Validates names, label keys, label values and ports, with Kubernetes' error messages. Must not know in which field
+//! the string stands.
 
 mod rule;
 

@@ -1,4 +1,4 @@
-//! What tests against recorded answers of kube-apiserver have in common. Must not know what was recorded.
+//! Helpers for tests against recorded answers of kube-apiserver. Must not know what was recorded.
 
 use serde_json::Value;
 

@@ -1,5 +1,4 @@
-//! Which objects a request selects by their labels and fields.
-//! Must not know where objects are kept: it sees a value, or the bytes of one.
+//! Label and field selectors. Must not know where objects are stored: they see a value, or the bytes of one.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! How long the most costly object that rules of a definition (CEL) allow keeps a server busy: each definition has more
-//! rules than the budget of one object pays for, and each rule costs nearly what one rule may. `cargo bench -p apiserver
-//! --bench expressions` prints the time until such an object is refused, for several kinds of work.
+//! Benchmark of the most expensive object that the CEL rules of a definition allow: each definition has more rules
+//! than the cost budget of one object covers, and each rule costs nearly the limit of one rule. `cargo bench -p
+//! apiserver --bench expressions` prints the time until such an object is refused, for several kinds of work.
 
 use std::convert::Infallible;
 use std::io::Write as _;
@@ -144,6 +144,6 @@ async fn dearest(
 }
 
 fn report(what: &str, milliseconds: f64) {
-    // Nobody to tell when the terminal is gone.
+    // A failed write to a closed terminal is ignored.
     let _ = writeln!(std::io::stdout(), "{what:<44} {milliseconds:>8.0} ms");
 }

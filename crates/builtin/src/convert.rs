@@ -1,6 +1,5 @@
-//! One object, several versions: how an object that lies in its storage version is shown in another one,
-//! and back. Custom kinds differ only in their schema; of the built-in ones Event and
-//! HorizontalPodAutoscaler have two spellings.
+//! Version conversion: an object in its storage version as another version, and back. Versions of custom kinds differ
+//! only in their schema; of the built-in kinds, Event and HorizontalPodAutoscaler have two representations.
 
 use serde_json::{Map, Value, json};
 

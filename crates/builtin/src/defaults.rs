@@ -1,5 +1,5 @@
-//! What kube-apiserver fills in when it reads an object of a built-in kind.
-//! Must not know whether the object is created or changed.
+//! Defaulting of built-in kinds, as kube-apiserver does on decode. Must not know whether the object is created or
+//! changed.
 
 use base64::Engine;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub fn apply_defaults(group: &str, kind: &str, value: &mut Value) {
     }
 }
 
-/// Kinds whose spec is there even when nobody wrote it.
+/// Kinds whose spec is present even if the client sent none.
 const SPECS: [(&str, &str); 10] = [
     ("", "LimitRange"),
     ("", "PersistentVolume"),

@@ -1,4 +1,4 @@
-//! Fills what is absent in a value, from tables of dotted paths. Must not know any kind.
+//! Sets absent fields of a value, from tables of dotted paths. Must not know any kind.
 
 use serde_json::{Map, Value, json};
 

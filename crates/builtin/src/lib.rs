@@ -1,5 +1,5 @@
-//! What kube-apiserver knows of built-in kinds beyond their schema.
-//! Must not know about HTTP or storage: it sees values.
+//! Registry strategies of the built-in kinds: defaulting, validation, conversion and table printing beyond their
+//! schema. Must not know about HTTP or storage: they see values.
 
 pub mod convert;
 mod defaults;

@@ -1,5 +1,5 @@
-//! What a write may not decide itself: the status of a new object, what survives an update, and whether
-//! the change counts as a new generation. Must not know about validation.
+//! PrepareForCreate and PrepareForUpdate: resets fields that a write may not set, such as the status of a new object,
+//! and decides whether a change is a new generation. Must not know about validation.
 
 use serde_json::{Map, Value, json};
 
@@ -126,7 +126,7 @@ pub fn prepare_for_status_update(group: &str, kind: &str, new: &mut Value, old: 
     set(new, "metadata", metadata);
 }
 
-/// What clients are told whenever they use a kind that is on its way out.
+/// The deprecation warning of a deprecated kind.
 pub fn deprecation(group: &str, kind: &str) -> Option<String> {
     let text = match (group, kind) {
         ("", "Endpoints") => "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",

@@ -1,5 +1,5 @@
-//! What a Service loses when its type changes: whatever only its former type has and the request leaves
-//! as it was. What the request changed itself stays, for validation to refuse.
+//! Clears the fields of a Service that only its former type has and the request leaves unchanged, when its type
+//! changes. Fields that the request changed stay, for validation to refuse.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Objects as rows: `meta.k8s.io/v1` Table and PartialObjectMetadata for every kind.
-//! Must not know how objects are stored or requests are parsed; ages are computed from the `now` it is given.
+//! Table printing: `meta.k8s.io/v1` Table and PartialObjectMetadata for every kind. Must not know how objects are
+//! stored or requests are parsed; ages are computed from the `now` it is given.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Defaults, resets and generations against the objects that kube-apiserver stored.
+//! Defaults, resets and generations against objects that kube-apiserver stored.
 
 use serde_json::{Value, json};
 

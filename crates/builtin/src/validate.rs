@@ -1,5 +1,5 @@
-//! What kube-apiserver refuses beyond the schema, in its words and order, for the kinds and fields that
-//! users meet most. Metadata is not looked at here. Must not know about HTTP or storage.
+//! Validation of built-in kinds beyond the schema, in kube-apiserver's words and order, for the kinds and fields that
+//! users meet most. Metadata is validated elsewhere. Must not know about HTTP or storage.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What an expression says, as a tree. No tree is deeper than `DEPTH_MAX`, so that walking one needs no
+//! The abstract syntax tree of an expression. No tree is deeper than `DEPTH_MAX`, so that walking one needs no
 //! further guard.
 
 /// The deepest tree that is accepted.

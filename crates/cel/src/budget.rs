@@ -1,5 +1,5 @@
-//! How much an evaluation may do. Cost is what Kubernetes counts, so that what is refused there is refused
-//! here; work is what is really done and held, which cost does not always see.
+//! The cost budget of an evaluation. Cost is what Kubernetes counts, so that what is refused there is refused here;
+//! work is the actual CPU and memory, which cost does not always reflect.
 
 use std::cell::Cell;
 

@@ -1,5 +1,5 @@
-//! Does an expression make sense: do its names exist, do functions fit what they are given, what type comes out,
-//! and what will it cost at most? Answers without evaluating anything.
+//! The type checker and cost estimator: checks that names exist and functions fit their arguments, and computes the
+//! result type and the maximum cost, without evaluating anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub(crate) struct Checker<'e> {
     pub used: BTreeSet<String>,
 }
 
-/// More issues than anybody reads.
+/// Upper bound on reported issues.
 const ISSUES_MAX: usize = 20;
 
 impl<'e> Checker<'e> {

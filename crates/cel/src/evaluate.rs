@@ -1,5 +1,5 @@
-//! The value of an expression. Every step is charged before it is taken; logical operators forgive what fails as
-//! long as the answer does not depend on it.
+//! The evaluator. Every step is charged before it runs; logical operators absorb errors that the result does not
+//! depend on.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -33,7 +33,7 @@ pub trait Activation<'a> {
         None
     }
 
-    /// Whether somebody may do something. Nobody may where nobody decides.
+    /// Asks the authorizer whether the user may do this. Without an authorizer the answer is no.
     fn decide(&self, question: &Question, verb: &str) -> Decision {
         let _ = (question, verb);
         Decision::default()

@@ -1,5 +1,5 @@
-//! What functions and operators do. Each is charged as Kubernetes charges it, and notes beforehand what it will
-//! really copy or make.
+//! Implementations of functions and operators. Each charges the cost that Kubernetes charges, and reserves beforehand
+//! what it will really copy or allocate.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is wrong with an expression, and how it is shown: with the line and a mark under the place.
+//! Errors of an expression, formatted with the source line and a caret under the position.
 
 /// One thing that is wrong with an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]

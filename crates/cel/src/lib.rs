@@ -1,6 +1,5 @@
-//! The Common Expression Language as Kubernetes speaks it: what an expression says, whether it makes sense, what
-//! it costs, and what it is for given values. Reading, checking and evaluating are bounded in depth, steps and
-//! memory for every input. Must not know what a Kubernetes object is.
+//! The Common Expression Language (CEL) in Kubernetes' dialect: parser, type checker, cost estimator and evaluator.
+//! Each is bounded in depth, steps and memory for every input. Must not know what a Kubernetes object is.
 
 mod ast;
 mod budget;

@@ -1,5 +1,5 @@
-//! Words to a tree: operators by precedence, macros written out. Both the nesting of the text and the depth of
-//! the tree are bounded. Must not know which names exist.
+//! The parser: tokens to a syntax tree, operators by precedence, macros expanded. Both the nesting of the text and
+//! the depth of the tree are bounded. Must not know which names exist.
 
 use crate::ast::{Access, DEPTH_MAX, Expr, Literal, Node};
 use crate::issue::Issue;
@@ -125,7 +125,7 @@ impl Parser {
             Token::Bytes(_) => "b\"...\"".to_owned(),
             Token::End => "<EOF>".to_owned(),
         };
-        // One word too many is told from words that are wrong altogether.
+        // cel-go reports a single extra token at the end differently from other unexpected tokens.
         let is_one = wanted == "<EOF>" && self.next + 2 == self.tokens.len();
         let what = if is_one { "extraneous" } else { "mismatched" };
         Issue::syntax(self.at(), format!("{what} input '{found}' expecting {wanted}"))

@@ -1,5 +1,5 @@
-//! Which functions there are, what they take and what they give: the library that Kubernetes 1.35 offers to
-//! expressions, as a table. What the functions do is in `functions`.
+//! The function signatures of the CEL library that Kubernetes 1.35 offers, as a table. The implementations are in
+//! `functions`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

@@ -1,5 +1,4 @@
-//! Text to words: the tokens of an expression, each with the place where it begins, counted in characters.
-//! Must not know what the words mean together.
+//! The lexer: text to tokens, each with its offset in characters. Must not know the grammar.
 
 use crate::issue::Issue;
 
@@ -62,7 +61,7 @@ pub(crate) fn tokens(source: &str) -> (Vec<Placed>, Vec<Issue>) {
     }
 }
 
-/// So many words that are none are told.
+/// At most so many invalid tokens are reported.
 const ISSUES_MAX: usize = 10;
 
 struct Scanner<'a> {

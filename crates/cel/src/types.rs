@@ -1,5 +1,5 @@
-//! What kind of value an expression has, as far as it is known before it is evaluated. Values of outside carry
-//! how large they can get, from which the cost of an expression is estimated.
+//! Static types of expressions. Types of input values carry their maximum size, from which the cost of an expression
+//! is estimated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,9 +72,9 @@ impl Type {
     /// Text of any length.
     pub const TEXT: Self = Self::String(UNBOUNDED);
 
-    /// Somebody whose rights are asked about.
+    /// The authorizer of one user or service account.
     pub const AUTHORIZER: Self = Self::Opaque(access::AUTHORIZER);
-    /// A question about somebody's rights to a resource.
+    /// A permission check on a resource.
     pub const RESOURCE_CHECK: Self = Self::Opaque(access::RESOURCE_CHECK);
 
     /// A list of elements of one type.

@@ -1,5 +1,4 @@
-//! What an expression can be at run time. Values of outside are looked at where they are, and nothing of them
-//! is copied before it is asked for.
+//! Run-time values of expressions. Input values are borrowed, and nothing of them is copied before it is needed.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -55,9 +54,9 @@ pub enum Value<'a> {
     Semver(Rc<Semver>),
     /// One of the formats of Kubernetes, by name.
     Format(&'static str),
-    /// What is asked about somebody's rights.
+    /// A permission check.
     Question(Rc<Question>),
-    /// Whether somebody may do something.
+    /// The decision of a permission check.
     Decision(Rc<Decision>),
 }
 

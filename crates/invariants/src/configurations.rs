@@ -57,8 +57,8 @@ fn in_turns(schema: &Schema, (api_version, kind): (&str, &str), configurations: 
         let Ok(applied) = server_side_apply(live.as_ref(), &configuration, true, &write(manager)) else {
             return;
         };
-        // Whoever applies nothing but empty lists owns nothing, and an object without owners is taken for one that is
-        // older than owners, as in Kubernetes.
+        // A manager that applies only empty lists owns nothing, and an object without owners is treated as one that
+        // predates field ownership, as in Kubernetes.
         if applied["metadata"].get("managedFields").is_none() {
             return;
         }

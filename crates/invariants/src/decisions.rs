@@ -1,4 +1,4 @@
-//! The languages inside of policies: nothing panics, and what was read is written back the same.
+//! The parsers of policies: nothing panics, and what was parsed is written back the same.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Expressions (CEL), and the document they are about: refused, or evaluated within their budget.
+//! CEL expressions, and the document they are about: refused, or evaluated within their cost budget.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Paths to fields: `fieldsV1` of owners is written back as it was read, and a JSONPath finds no more than it may,
-//! the first of it first.
+//! Field paths: `fieldsV1` of owners is written back as it was read, and a JSONPath with a limit finds a prefix of
+//! what it finds without one.
 
 use apimachinery::jsonpath::JsonPath;
 use merge::apply::managed_fields_read_again;

@@ -1,5 +1,5 @@
-//! What holds for whatever strangers write: one invariant per language, as a function that takes bytes and panics where the
-//! invariant is broken. The fuzz targets look for such bytes, and a test plays the corpus that they found worth keeping.
+//! Invariants of every parser of untrusted input: one function per language that takes bytes and panics if the
+//! invariant is violated. The fuzz targets search for such bytes, and a test replays the corpus that they kept.
 
 mod configurations;
 mod decisions;

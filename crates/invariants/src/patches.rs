@@ -1,4 +1,4 @@
-//! Patches, and the object under them: what comes out nests and grows within bounds, and merging twice is merging once.
+//! Patches, and the object they apply to: the result is bounded in depth and size, and a merge patch is idempotent.
 
 use merge::patch::{json_patch, merge_patch, strategic_merge};
 use schema::kinds;

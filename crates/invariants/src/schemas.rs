@@ -1,5 +1,5 @@
-//! Schemas of definitions, and a value under them: what is accepted compiles, an object that was read is not changed
-//! by being read again, and what stayed the same is never refused for its values.
+//! Schemas of definitions, and a value under them: what is accepted compiles, decoding is idempotent, and unchanged
+//! values are never refused (ratcheting).
 
 use apiextensions::{CustomKind, compile, default_crd, keep_status, validate_crd};
 use serde_json::{Value, json};

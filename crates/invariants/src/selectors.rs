@@ -1,5 +1,5 @@
-//! Selectors of lists and watches, and an object: what is read is written back the same, and the quick way through the
-//! bytes of an object finds what the slow way through its value finds.
+//! Selectors of lists and watches, and an object: parsing round-trips, and the byte scanner finds what the JSON
+//! parser finds.
 
 use apimachinery::selector::{FieldSelector, LabelSelector, SelectableFields};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Tokens: only what the keys signed names a user, the user that it was signed for, and a file of tokens that is taken
-//! knows the tokens in it and no other.
+//! Tokens: only a token that the keys signed authenticates a user, the user that it was signed for, and an accepted
+//! token file authenticates the tokens in it and no other.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ static KEYS: LazyLock<TokenKeys> = LazyLock::new(|| TokenKeys::ephemeral().expec
 
 pub fn invariant(input: &[u8]) {
     let Some([first, rest]) = lines(input) else { return };
-    // Nobody outside has the key, so that nothing that comes from there is signed with it.
+    // The fuzzer does not have the key, so it cannot produce a signed token.
     assert!(token_subject(&KEYS, first).is_err(), "{first:?} is believed");
     if let Some(claims @ Value::Object(_)) = json(first) {
         signed(claims, rest);

@@ -1,5 +1,5 @@
-//! Who owns which field: `metadata.managedFields` after every write, and server-side apply, which merges
-//! by it. Pure functions over objects and their schema; must not know about requests or storage.
+//! Server-side apply and field ownership: maintains `metadata.managedFields` on every write. Pure functions over
+//! objects and their schema; must not know about requests or storage.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -100,7 +100,7 @@ pub fn track_update(live: Option<&Value>, new: &mut Value, write: &WriteContext<
     }
     let stored = live.map(|live| &live["metadata"]["managedFields"]).filter(|stored| !stored.is_null());
     if live.is_some() && stored.is_none() && requested.is_none() {
-        // Nobody owns a field of it, and that stays so until somebody applies it.
+        // The object has no owners, and gets none until a manager applies it.
         return;
     }
     let empty = Value::Object(Map::new());
@@ -165,9 +165,9 @@ pub fn is_reset(requested: &Value, builtin: bool) -> bool {
     }
 }
 
-/// The object that server-side apply makes, with `metadata.managedFields`, before defaults: what was live
-/// with `applied` over it and without what this manager applied before, does not apply now and nobody
-/// else owns. Answers 409 where others own a field with a different value, unless `force` takes it.
+/// The object that server-side apply makes, with `metadata.managedFields`, before defaults: the live object with
+/// `applied` merged into it, without fields that this manager applied before, does not apply now and no other manager
+/// owns. Answers 409 where others own a field with a different value, unless `force` takes it.
 pub fn server_side_apply(
     live: Option<&Value>,
     applied: &Value,

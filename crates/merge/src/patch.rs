@@ -1,5 +1,5 @@
-//! What an object becomes under a patch: RFC 6902, RFC 7386 and Kubernetes' strategic merge.
-//! Pure functions from values to values; must not know about requests, storage or field owners.
+//! Patches: JSON patch (RFC 6902), JSON merge patch (RFC 7386) and Kubernetes' strategic merge patch. Pure functions
+//! from values to values; must not know about requests, storage or field owners.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! What `/openapi/v3` and `/openapi/v2` answer, as functions of the kinds that are published. Must not
-//! know who asks, nor keep anything: whoever serves the documents keeps them until a kind changes.
+//! The documents `/openapi/v3` and `/openapi/v2`, as functions of the published kinds. Must not know the client, nor
+//! cache anything: the server caches the documents until a kind changes.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -42,7 +42,7 @@ impl GroupVersion<'_> {
 pub struct Document {
     /// Its path below `/openapi/v3/`, such as `apis/apps/v1`.
     pub path: String,
-    /// Tells this version of the document from any other: the `hash` in its address, and its ETag.
+    /// Identifies this version of the document: the `hash` in its address, and its ETag.
     pub hash: String,
     /// The document, in JSON.
     pub body: Bytes,
@@ -64,7 +64,7 @@ pub fn index<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Value {
     json!({ "paths": paths.collect::<Map<_, _>>() })
 }
 
-/// FNV-1a with 128 bits: it tells versions of a document apart and guards nothing.
+/// FNV-1a with 128 bits: a non-cryptographic hash that identifies versions of a document.
 fn fnv(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
         (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)

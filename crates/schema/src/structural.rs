@@ -99,7 +99,7 @@ pub struct PatchStrategy {
     pub retain_keys: bool,
     /// `replace`, said outright: also an object, which is merged otherwise, is replaced as a whole.
     pub replace: bool,
-    /// The field that tells list elements apart.
+    /// The merge key: the field that identifies list elements.
     pub merge_key: Option<Box<str>>,
 }
 

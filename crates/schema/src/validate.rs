@@ -1,5 +1,5 @@
-//! Does a value fit its structural schema? Answers with the field errors, in the order and the words that
-//! kube-apiserver gives for custom resources. Must not know where the schema came from.
+//! Validates a value against its structural schema. Returns field errors in the order and the words of kube-apiserver
+//! for custom resources. Must not know where the schema came from.
 
 use serde_json::Value;
 

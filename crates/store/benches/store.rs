@@ -1,5 +1,5 @@
-//! What the store costs: durable writes per second, memory per object, time to open. `cargo bench -p store`
-//! prints it; `STORE_BENCH_DIRECTORY` says on which disk (default: the current directory).
+//! Store benchmark: durable writes per second, memory per object, time to open. `cargo bench -p store` prints it;
+//! `STORE_BENCH_DIRECTORY` says on which disk (default: the current directory).
 
 use std::fmt::Display;
 use std::fs;
@@ -15,7 +15,7 @@ const VALUE_BYTES: usize = 2000;
 const OBJECTS: usize = 100_000;
 
 fn say(what: impl Display) {
-    // Nobody to tell when the terminal is gone.
+    // A failed write to a closed terminal is ignored.
     let _ = writeln!(std::io::stdout(), "{what}");
 }
 

@@ -1,4 +1,4 @@
-//! Where writes become durable: the narrow interface of the two backends, and the one that forgets.
+//! The storage backend trait (append, compact, close), and the in-memory backend.
 
 use crate::index::Record;
 use crate::{Revision, StorageError};

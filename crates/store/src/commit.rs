@@ -1,5 +1,5 @@
-//! Which writes of a group take effect, and the order in which a group is decided, made durable and shown.
-//! Knows nothing of threads, queues or files.
+//! Group commit: decides which writes of a group take effect (compare-and-swap, limits), makes the group durable,
+//! then publishes it to readers. Knows nothing of threads, queues or files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ impl<B: Backend> Committer<B> {
         }
         match self.backend.append(&records) {
             Ok(()) => self.index.publish(&records),
-            // A conflict may have been with a write that now did not happen, so nobody keeps an answer
-            // that rests on this group.
+            // A conflict may have been with a write that now did not happen, so every answer that depends on this
+            // group becomes the error.
             Err(error) => answers.iter_mut().for_each(|answer| {
                 if !matches!(answer, Err(WriteError::TooLarge { .. })) {
                     *answer = Err(error.clone().into());

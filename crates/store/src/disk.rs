@@ -1,5 +1,5 @@
-//! The durable backend: an append-only log in files of bounded size, and snapshots that let old ones go.
-//! The format is described in docs/store-format.md. Knows nothing of who waits for a write.
+//! The durable backend: a write-ahead log in segments of bounded size, and snapshots that replace old segments. The
+//! format is described in docs/store-format.md. Knows nothing of the callers that wait for a write.
 
 mod files;
 mod frame;
@@ -144,7 +144,7 @@ pub(crate) fn open(
         counters,
     };
     if stale.is_some() {
-        // What is in a file of its own can go as soon as nobody asks for its history.
+        // A file of its own can be deleted as soon as its history is compacted.
         disk.rotate();
     }
     disk.count_log_bytes();
@@ -176,8 +176,8 @@ fn open_log(
     Ok(Log::resume(file, newest.first, newest.end, segment_bytes))
 }
 
-/// Makes the last frame durable before anybody is shown what it holds. Whoever wrote it may have died
-/// before its sync; or the sync may have failed, and then only writing it once more makes a later one try.
+/// Makes the last frame durable before readers see what it holds. The process that wrote it may have died before its
+/// sync; or the sync may have failed, and then only rewriting the frame makes a later sync write it.
 fn settle(file: &mut dyn Handle, newest: &FoundLog) -> io::Result<()> {
     let Some(offset) = newest.last_frame else { return Ok(()) };
     let mut frame = vec![0; (newest.end - offset) as usize];
@@ -317,7 +317,7 @@ impl Backend for Disk {
 
     fn close(&mut self) -> Result<(), StorageError> {
         if self.broken.is_some() {
-            // Whoever wrote last has been told.
+            // The failed write has already returned the error to its caller.
             return Ok(());
         }
         self.append_frame(FrameWriter::new().finish(FrameKind::Closed, self.last, None))?;

@@ -1,5 +1,5 @@
-//! What makes the values of some tables unreadable on disk: AES-256-GCM with keys that are handed in. In memory, and
-//! for readers, values are what they are. Knows tables by name only, not what they hold.
+//! Encryption at rest: AES-256-GCM for the values of some tables, with keys that the caller passes in. In memory, and
+//! for readers, values are plaintext. Knows tables by name only, not what they hold.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -54,7 +54,7 @@ impl Encryption {
         (!keys.is_empty()).then(|| Encryption { keys, tables, ..Encryption::none() })
     }
 
-    /// The name of a key, as errors print it; tells nothing of the key.
+    /// The name of a key, as errors print it; reveals nothing of the key.
     pub fn key_name(key: &[u8; 32]) -> String {
         name(&id(key))
     }

@@ -1,4 +1,4 @@
-//! What can go wrong, one type for each operation whose causes callers tell apart.
+//! Error types, one for each operation whose causes callers distinguish.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Everything that can be read, in memory and for both backends: all tables at all revisions since the
-//! compacted one. Knows nothing of durability: what is published here is already durable.
+//! The in-memory MVCC index of both backends: all tables at all revisions since the compacted one. Knows nothing of
+//! durability: what is published here is already durable.
 
 mod history_event;
 mod sorted;
@@ -262,7 +262,7 @@ impl Index {
 
     /// Ends all watches once they have seen everything.
     pub(crate) fn close(&self) {
-        // Also called while a thread unwinds, when there may be nobody left to tell.
+        // Also called while a thread unwinds; with a poisoned lock there is no watcher left to wake.
         let Ok(mut state) = self.state.write() else { return };
         state.closed = true;
         for wake in state.tables.values().filter_map(Table::wake) {

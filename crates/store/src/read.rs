@@ -1,4 +1,4 @@
-//! What readers and watchers get. Knows nothing of where it is kept.
+//! The types of reads and watches: entries, pages and events. Knows nothing of where they are kept.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! A range that is read bit by bit: what is there is settled at the start, and unpacked one entry at a time, so that
-//! whoever sends a large table to somebody never holds all of it. Knows nothing of locks: it holds none.
+//! A streaming range read: a consistent snapshot is taken at the start, and entries are decompressed one at a time,
+//! so that a server that streams a large table never holds all of it in memory. Holds no locks.
 
 use crate::index::{Found, Version};
 use crate::{Entry, Revision};

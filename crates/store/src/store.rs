@@ -1,4 +1,4 @@
-//! The handle that callers hold: reads go to the index, writes to whoever commits them.
+//! The store handle: reads go to the index, writes to the committer of the backend.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -63,8 +63,8 @@ impl Store {
         Store::open_encrypted(directory, options, Encryption::none())
     }
 
-    /// The same, where some tables are unreadable on disk without their key. What is not sealed with the first key
-    /// yet is written anew once nobody can ask for its history any more.
+    /// The same, with encryption at rest for some tables. Values that are not encrypted with the first key yet are
+    /// rewritten once their history is compacted.
     pub fn open_encrypted(
         directory: &Path,
         options: Options,
@@ -109,9 +109,9 @@ impl Store {
         }
     }
 
-    /// Brings the history into little space without forgetting anything, but for the newest `whole` events of each
-    /// table, which whoever watches is about to take. Needs a few microseconds for each write since the last time, so
-    /// it is nothing for a thread that others wait for.
+    /// Compresses the history without forgetting anything, except for the newest `whole` events of each table, which
+    /// watchers are about to read. Takes a few microseconds for each write since the last time, so it must not run on
+    /// a thread that others wait for.
     pub fn pack(&self, whole: usize) {
         self.inner.index.pack(whole);
     }
@@ -211,7 +211,7 @@ impl Store {
         }
     }
 
-    /// Looks whether writes that failed would succeed now, so that [`Self::write_failure`] stays true where nobody
+    /// Probes whether failed writes would succeed now, so that [`Self::write_failure`] stays accurate while no client
     /// writes.
     pub async fn try_writing_again(&self) {
         if let Committing::Thread { writer, .. } = &self.inner.committing

@@ -1,5 +1,5 @@
-//! What is counted of the entries of one table under one first part of their keys, up to the slash, and how much of it
-//! there may be. What the numbers mean is for callers to know.
+//! Counters of the entries of one table by first segment of their keys, and the limits on them. Their meaning is the
+//! caller's.
 
 /// How many numbers a caller may derive from a value.
 pub const MEASURES: usize = 2;

@@ -1,5 +1,5 @@
-//! How a reader follows a table: a cursor over its events and a wake-up. There is no queue per watcher, so
-//! nothing can be lost, repeated or reordered, and a slow watcher holds up nobody.
+//! A watch: a cursor over a table's events and a wake-up. There is no queue per watcher, so nothing can be lost,
+//! repeated or reordered, and a slow watcher does not block writers or other watchers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a caller asks to be written, and on which condition. Knows nothing of how or where it is stored.
+//! A write request: the change, and its precondition (compare-and-swap). Knows nothing of how or where it is stored.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The thread that commits for a store on disk: whatever gathered while the last sync ran is the next
-//! group. Knows nothing of the file format.
+//! The writer thread of a store on disk: group commit of all writes that arrived during the last sync. Knows nothing
+//! of the file format.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -53,7 +53,7 @@ impl Writer {
         };
         let counters = work.committer.backend.counters();
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            // Whoever waits for an answer learns that there is none: the queue is dropped.
+            // The queue is dropped, so waiting callers get an error.
             if std::panic::catch_unwind(AssertUnwindSafe(|| work.run(jobs))).is_err() {
                 counters.give_up("the thread that writes has panicked; restart to try again");
                 tracing::error!(
@@ -102,7 +102,7 @@ impl Drop for Writer {
         self.stop.store(true, Ordering::Relaxed);
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported by its hook; there is nobody left to tell.
+            // The panic hook has already reported a panic of the thread.
             let _ = thread.join();
         }
     }
@@ -112,7 +112,7 @@ impl Drop for Writer {
 struct Work {
     committer: Committer<Disk>,
     queue: mpsc::WeakSender<Job>,
-    /// Tells a running snapshot to give up.
+    /// Cancels a running snapshot.
     stop: Arc<AtomicBool>,
     group: Vec<(Write, Answer<Revision>)>,
     group_bytes: usize,
@@ -217,7 +217,7 @@ impl Work {
     ) {
         use crate::backend::Backend;
         self.stop.store(true, Ordering::Relaxed);
-        // The snapshot thread must not wait for room in a queue that nobody empties.
+        // The snapshot thread must not block on a full queue that is no longer drained.
         queue.close();
         while queue.try_recv().is_ok() {}
         if let Some(thread) = self.snapshot.take() {
@@ -225,7 +225,7 @@ impl Work {
         }
         let outcome = self.committer.backend.close();
         self.committer.index.close();
-        // The directory is released before anybody hears that it is.
+        // The directory is unlocked before the caller of `close` gets its answer.
         drop(self);
         if let Some(answer) = closing {
             let _ = answer.send(outcome);

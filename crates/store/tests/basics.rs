@@ -1,4 +1,4 @@
-//! What a caller can rely on, one small story for each promise, on both backends.
+//! The guarantees of the public interface, one test for each, on both backends.
 
 use std::sync::Arc;
 

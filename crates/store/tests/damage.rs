@@ -1,5 +1,5 @@
-//! Files that were cut short or changed by one byte: the store opens to a prefix of what was written, or
-//! refuses and names the file. It never shows anything else.
+//! Corruption tests: files that were truncated or changed by one byte. The store opens to a prefix of what was
+//! written, or refuses and names the file. It never shows anything else.
 
 use std::collections::BTreeMap;
 use std::fs;

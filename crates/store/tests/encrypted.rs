@@ -1,4 +1,4 @@
-//! Values that are unreadable on disk: without their key, with another one, and while keys change.
+//! Encryption at rest: without the key, with another one, and during key rotation.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! A process that writes from several threads is killed again and again, and each time the next one finds
-//! every write that was acknowledged, in order and whole. `STORE_KILL_ROUNDS` sets how often.
+//! Crash test: a process that writes from several threads is killed again and again, and each time the next one finds
+//! every acknowledged write, in order and whole. `STORE_KILL_ROUNDS` sets how often.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write as _};
@@ -35,7 +35,7 @@ fn write(thread: u64, number: u64) -> Write {
     }
 }
 
-/// Runs in the child: writes until it is killed and tells of each acknowledged write.
+/// Runs in the child: writes until it is killed and reports each acknowledged write.
 #[test]
 fn child() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };

@@ -1,4 +1,4 @@
-//! How long to wait before something that failed is tried again.
+//! Exponential back-off for retries.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Faults that tests inject: a function that is called at named points of the program and may panic there. Without one,
-//! which is always so outside of tests, a point costs one comparison.
+//! Fault injection for tests: a function that is called at named points of the program and may panic there. Without
+//! one, which is always so outside of tests, a point costs one comparison.
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! How a process goes on when a part of it panics: panics are caught, tasks that must run for ever are restarted with
-//! back-off, locks outlive a panic. Knows nothing of what the tasks do, and of no server.
+//! Supervision within a process: panics are caught, tasks that must run for ever are restarted with back-off, locks
+//! outlive a panic. Knows nothing of what the tasks do, and of no server.
 
 mod backoff;
 mod caught;

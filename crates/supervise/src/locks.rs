@@ -1,12 +1,12 @@
-//! Locks that outlive a panic. A lock is poisoned when its holder panics; whoever then says `expect` panics as well,
-//! and one fault stops every task that needs the lock.
+//! Locks that outlive a panic (no poisoning). A std lock is poisoned when its holder panics; the next holder that
+//! calls `expect` panics as well, and one fault stops every task that needs the lock.
 
 use std::sync::{LockResult, PoisonError};
 
 /// Recovers the guard of a poisoned lock. For data that is good after any of its changes, or that is changed again
 /// where a change broke off: the task that panicked is retried.
 pub trait Recovered<Guard> {
-    /// The guard, whether or not somebody panicked while holding it.
+    /// The guard, whether or not a holder panicked.
     fn recovered(self) -> Guard;
 }
 

@@ -1,4 +1,4 @@
-//! A task that must run for ever.
+//! A supervised task that must run for ever.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ const RESTART_DELAY_MIN: Duration = Duration::from_millis(100);
 /// The longest pause.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// Runs a task until `stop`: one that panics or ends by itself is made anew after a growing pause. Panics are told to
-/// `panicked`, with the pause.
+/// Runs a task until `stop`: one that panics or returns is restarted after a growing back-off. `panicked` is called
+/// with each panic and the pause.
 pub async fn keep_running<Running>(
     name: &str,
     stop: &CancellationToken,

@@ -108,7 +108,7 @@ fn map_items(schema: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What tells elements apart must be there.
+/// The keys that identify list elements must be required or have a default.
 fn keyed_items(schema: &Value, list_type: &str, path: &str) -> Vec<FieldError> {
     let items = &schema["items"];
     let mut errors = Vec::new();

@@ -1,4 +1,4 @@
-//! `x-kubernetes-validations` of one node, as far as it can be judged without reading the expressions.
+//! `x-kubernetes-validations` of one node, as far as it can be validated without compiling the CEL expressions.
 
 use serde_json::Value;
 

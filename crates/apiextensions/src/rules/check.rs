@@ -1,5 +1,5 @@
-//! May these rules stand in a definition? Do they make sense for the schema they stand in, and can they be
-//! afforded for the largest object that it allows?
+//! Validates the CEL rules of a definition: type checking against the schema, and estimated cost for the largest
+//! object that the schema allows.
 
 use cel::{Program, Type};
 use serde_json::Value;

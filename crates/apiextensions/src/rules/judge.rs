@@ -1,5 +1,5 @@
-//! Do the rules of a definition hold for an object? Asked in the order of its fields, until something fails that
-//! costs too much to go on. Failures of values that did not change are forgiven.
+//! Evaluates the CEL rules of a definition for an object, in field order, until the cost budget is exhausted.
+//! Failures of unchanged values are ignored (ratcheting).
 
 use cel::{Activation, Budget, Failure, Program, Value as Cel};
 use serde_json::Value;
@@ -244,7 +244,7 @@ fn message(told: Result<Cel<'_>, Failure>) -> Option<String> {
     fits.then(|| text.to_owned())
 }
 
-/// The former state of an element, where something tells which it was.
+/// The old state of a list element, if the list has keys to find it by.
 fn former<'a>(old: &'a Value, item: &Value, keys: Option<&[String]>) -> Option<&'a Value> {
     let keys = keys?;
     old.as_array()?.iter().find(|known| keys.iter().all(|key| known.get(key) == item.get(key)))

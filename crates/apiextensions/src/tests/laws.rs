@@ -1,4 +1,4 @@
-//! What holds for every schema and every value, tried on random ones, and inputs made to hurt.
+//! Property tests with random schemas and values, and adversarial inputs.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

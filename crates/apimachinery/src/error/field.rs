@@ -1,4 +1,4 @@
-//! One wrong field, in the words of Kubernetes' field errors.
+//! A field error, in the words of Kubernetes' `field.Error`.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Walks a path through a value. Must not know how paths are written.
+//! Evaluates a JSONPath against a value. Must not know how paths are written.
 
 use std::cell::Cell;
 use std::cmp::Ordering;

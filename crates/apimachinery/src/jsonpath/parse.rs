@@ -1,5 +1,4 @@
-//! The grammar of a path, with the words client-go has for what it refuses.
-//! Must not know how a path is evaluated.
+//! Parser of JSONPath, with client-go's error messages. Must not know how a path is evaluated.
 
 use serde_json::Value;
 

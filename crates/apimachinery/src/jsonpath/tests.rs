@@ -1,4 +1,4 @@
-//! Paths that are found, refused and survived.
+//! JSONPaths that match, that are refused, and that are made to exhaust the server.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! How the objects of each kind may be named. Must not know the field a name stands in.
+//! The name format of each kind (DNS subdomain, DNS label, path segment). Must not know the field a name stands in.
 
 use super::{dns_1035_label, dns_label, dns_subdomain, over, path_segment, path_segment_parts};
 

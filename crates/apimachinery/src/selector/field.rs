@@ -1,5 +1,5 @@
-//! Field selectors: `?fieldSelector=`, which fields each kind offers, and what an object says for them.
-//! Must not know about labels.
+//! Field selectors (`?fieldSelector=`): which fields each kind supports, and their values in an object. Must not know
+//! about labels.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
-//! The grammar of `?labelSelector=`, with Kubernetes' words for what it refuses.
-//! Must not know about HTTP.
+//! Parser of `?labelSelector=`, with Kubernetes' error messages. Must not know about HTTP.
 
 use super::{Operator, Requirement, joined};
 use crate::error::FieldError;

@@ -1,4 +1,4 @@
-//! A server that keeps everything in memory and admits everything, for benchmarks of something else.
+//! An in-memory server that admits every write, for benchmarks of other components.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicies: which are accepted, and what they say about writes.
+//! ValidatingAdmissionPolicies: which are accepted, and what they decide about writes.
 
 use expect_test::expect_file;
 use serde_json::{Value, json};
@@ -212,7 +212,7 @@ async fn with_rights() -> Server {
     server
 }
 
-/// Policies ask what somebody may do, by the roles that are there.
+/// Policies check permissions through `authorizer`, which asks RBAC.
 #[tokio::test]
 async fn rights_are_asked_about() {
     let server = with_rights().await;
@@ -286,7 +286,7 @@ async fn rights_are_asked_about_in_conditions_and_variables() {
     );
 }
 
-/// What cannot make sense for the kinds that a policy is about is told in its status.
+/// Expressions that fail type checking for a matched kind are reported in the policy's status.
 #[tokio::test]
 async fn types_are_checked() {
     let server = Server::with_namespace("governed").await;
@@ -339,7 +339,7 @@ async fn types_are_checked() {
         told(1)
     );
     assert!(told(2).contains("undefined field 'data'") && !told(2).contains("ConfigMap"), "{}", told(2));
-    // Wildcards name no kind, and what is wrong for nobody in particular is right.
+    // Wildcards name no kind, so nothing can be type checked and no warning is reported.
     let any = json!({
         "matchConstraints": rules(json!([rule("*", json!(["configmaps"]))])),
         "validations": [{ "expression": "object.spec.nothing" }],

@@ -1,4 +1,4 @@
-//! Requests that are made to hurt: each is refused or bounded, soon, and honest users do not feel it.
+//! Adversarial requests: each is refused or bounded quickly, and well-behaved users are not slowed down.
 
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,7 @@ async fn ten_thousand_idle_watches_cost_little_and_delay_nobody() {
     }
     let one_more = server.ask_bare(Ask::get(&format!("{MAPS}?watch=1")).token("t-0")).await;
     assert_eq!(one_more.code, 429, "a user has so many watches and no more");
-    // Changes wait in the log for those who read, and nobody waits for those who do not.
+    // Events wait in the log for watchers that read; writers do not wait for watchers that do not.
     for number in 0..20 {
         server
             .ask(Ask::merge(&format!("{MAPS}/honest"), json!({ "data": { "n": number.to_string() } })))
@@ -67,7 +67,7 @@ async fn ten_thousand_idle_watches_cost_little_and_delay_nobody() {
     }
     let each = resident().saturating_sub(before) / (USERS * WATCHES_OF_EACH) as u64;
     assert!(each < 16 * 1024, "a watch holds {each} bytes");
-    // Measured more than once, because whoever shares the machine is measured with it.
+    // Measured more than once, because other processes on the machine distort the measurement.
     let mut among = Duration::MAX;
     for _ in 0..5 {
         among = among.min(median_of_reads(&server).await);
@@ -161,7 +161,7 @@ async fn schemas_that_explode_are_refused_or_bounded() {
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
-/// A server that keeps no roles tells everybody whether it is well, and nothing else.
+/// A server without roles answers health probes of every client, and nothing else.
 #[tokio::test]
 async fn health_is_for_everybody() {
     let server = Server::new().await;

@@ -1,4 +1,4 @@
-//! What is written down about requests, and that secrets are not.
+//! The audit log, and that it contains no Secrets.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who may do what: roles, bindings, aggregation, and that nobody gives away what they do not have.
+//! RBAC: roles, bindings, aggregation, and privilege escalation prevention.
 
 use serde_json::{Value, json};
 

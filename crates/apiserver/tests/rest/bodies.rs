@@ -1,4 +1,4 @@
-//! Bodies that no server should take: broken languages, wrong kinds, unknown fields, too much of anything.
+//! Request bodies that a server must refuse: broken encodings, wrong kinds, unknown fields, too large.
 
 use expect_test::expect_file;
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ async fn nesting() {
         let path = format!("{MAPS}/nested");
         for kind in ["merge", "strategic-merge", "json", "apply"] {
             let answer = server.ask(Ask::patch(kind, &path, deep.clone())).await;
-            // Where it stands under a field that nobody knows it may be dropped with a warning instead.
+            // Below an unknown field it may be pruned with a warning instead.
             assert!(answer.code < 500, "{kind}: {}", answer.text);
         }
         let answer = server.ask(Ask::delete(&path).with(deep.clone())).await;

@@ -351,14 +351,13 @@ impl Server {
         }
     }
 
-    /// The response, with its body still to be read, to somebody on the network, whose credentials are in the
-    /// request.
+    /// The response, with its body still to be read, to a network client whose credentials are in the request.
     pub async fn open_bare(&self, ask: Ask) -> Response<Body> {
         let Self::InProcess { server, .. } = self else { panic!("this test needs a server in this process") };
         server.clone().oneshot(ask.request()).await.expect("the service always answers")
     }
 
-    /// Asks as somebody on the network would, and reads the answer.
+    /// Sends a request as a network client would, and reads the answer.
     pub async fn ask_bare(&self, ask: Ask) -> Answer {
         let (parts, body) = self.open_bare(ask).await.into_parts();
         let bytes = body.collect().await.expect("a body without errors").to_bytes();

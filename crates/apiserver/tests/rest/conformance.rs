@@ -1,5 +1,5 @@
-//! What Kubernetes' conformance tests for API machinery expect and no other test here says: docs/conformance.md has the
-//! list.
+//! Expectations of Kubernetes' conformance tests for API machinery that no other test here covers:
+//! docs/conformance.md has the list.
 
 use std::collections::BTreeSet;
 
@@ -197,7 +197,7 @@ async fn a_namespace_loses_its_pods_first() {
     server.until_gone(inside).await;
 }
 
-/// What is wrong with a built-in object is told in the order of the document.
+/// Validation errors of a built-in object are reported in document order.
 #[tokio::test]
 async fn unknown_and_repeated_fields_are_told_as_they_come() {
     let server = Server::new().await;

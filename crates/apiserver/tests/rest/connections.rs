@@ -1,4 +1,5 @@
-//! Connections that are opened to keep others out: they end in time whatever they send, and an administrator gets in.
+//! Connection exhaustion: connections opened to keep others out are closed in time whatever they send, and an
+//! administrator gets in.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -84,7 +85,7 @@ fn crowded(total: usize, per_address: usize) -> ConnectionLimits {
     let limits = ConnectionLimits {
         per_address,
         is_loopback_exempt: false,
-        // Nothing but room is tested: nobody is let go for being late.
+        // Only connection limits are tested here: the timeouts are long enough that none expires.
         handshake: Duration::from_secs(60),
         unauthenticated: Duration::from_secs(60),
         ..ConnectionLimits::default()

@@ -1,5 +1,5 @@
-//! Kinds whose versions only a webhook can convert: every way in and out speaks the version that was asked for, one
-//! version is stored, and what goes wrong is said in Kubernetes' words.
+//! Conversion webhooks: every request and response uses the requested version, one version is stored, and errors are
+//! in Kubernetes' words.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Bad input for kinds that are defined at run time: the same questions as for built-in ones.
+//! Invalid input for custom kinds: the same cases as for built-in ones.
 
 use expect_test::expect_file;
 use serde_json::{Value, json};

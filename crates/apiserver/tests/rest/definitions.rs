@@ -1,5 +1,5 @@
-//! Kinds that come and go at run time: served at once, defaulted, pruned, in several versions, and gone
-//! with everything they held.
+//! CustomResourceDefinitions at run time: served at once, defaulted, pruned, in several versions, and deleted with
+//! all their objects.
 
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};

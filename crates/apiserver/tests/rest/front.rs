@@ -1,5 +1,5 @@
-//! The server on the network under attack: certificates that prove nothing, clients that never finish, bodies and
-//! floods beyond the limits. Each is refused or bounded, and honest users go on.
+//! Attacks on the HTTPS listener: untrusted certificates, clients that never finish, bodies and floods beyond the
+//! limits. Each is refused or bounded, and well-behaved users are served.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::client::{Ask, Server};
 use crate::latency::Line;
 use crate::tls::{self, Authority};
 
-/// A server that listens, and whoever vouches for it.
+/// A listening server, and the certificate authority of its clients.
 pub struct Listening {
     pub authority: Authority,
     pub address: SocketAddr,

@@ -1,5 +1,5 @@
-//! Who gets in: nobody without proof, on no route; tokens as long as what they are bound to; other identities only
-//! by right.
+//! Authentication: no route without a credential; tokens are valid as long as the objects they are bound to;
+//! impersonation only with permission.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

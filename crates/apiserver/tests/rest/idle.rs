@@ -1,5 +1,5 @@
-//! Ten thousand watches over TLS with nothing to tell: 250 connections of ten users, forty watches on each, as HTTP/2
-//! carries them. What they hold and what they cost somebody who reads meanwhile; then that each of them is alive.
+//! Ten thousand idle watches over TLS: 250 connections of ten users, forty watches on each, as HTTP/2 carries them.
+//! Measures their memory and what they cost a concurrent reader; then checks that each of them is alive.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ const CONNECTIONS: usize = 250;
 const WATCHES_OF_EACH: usize = 40;
 /// What one may hold, in the server and in the client together: both are in this process.
 const BYTES_MAX: u64 = 32 * 1024;
-/// How often reads are measured, because whoever shares the machine is measured with it.
+/// How often reads are measured, because other processes on the machine distort the measurement.
 const ATTEMPTS: usize = 20;
 
 /// The watches, and the connections that carry them.
@@ -63,7 +63,7 @@ async fn open(listening: Arc<Listening>) -> Idle {
     idle
 }
 
-/// Every watch tells the change that was made last.
+/// Every watch delivers the change that was made last.
 async fn read_all(mut idle: Idle) {
     for watch in &mut idle.watches {
         let mut read = Vec::new();

@@ -1,6 +1,6 @@
-//! What attacks cost those who behave: an honest user reads one object over TLS again and again, alone and while
-//! somebody else attacks over connections of their own. Medians are compared, several times, because whoever shares the
-//! machine is measured with it.
+//! The latency of well-behaved users under attack: one user reads an object over TLS in a loop, alone and while
+//! another client attacks over its own connections. Medians are compared, several times, because other processes on
+//! the machine distort the measurement.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -254,7 +254,7 @@ impl Running {
     }
 }
 
-/// What an attack did to the reads of somebody else.
+/// The effect of an attack on the reads of another user.
 struct Slowdown {
     ratio: f64,
     median: Duration,
@@ -262,7 +262,7 @@ struct Slowdown {
 }
 
 /// How many times slower an honest read is while `attack` runs: the median of several rounds, and of the rounds of
-/// another comparison where whoever shares the machine may have spoilt one.
+/// another comparison if other processes on the machine may have distorted the first.
 async fn slowdown(honest: &mut Line, mut attack: impl AsyncFnMut() -> Running) -> Slowdown {
     let mut best: Option<Slowdown> = None;
     for _ in 0..COMPARISONS {
@@ -289,7 +289,7 @@ async fn slowdown(honest: &mut Line, mut attack: impl AsyncFnMut() -> Running) -
     best.expect("there was a comparison")
 }
 
-/// How many connections somebody wants to measure with.
+/// The number of connections to measure with, from the environment.
 fn asked_for() -> Option<usize> {
     std::env::var("LONGSHORE_ATTACKERS").ok()?.parse().ok()
 }

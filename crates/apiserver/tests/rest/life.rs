@@ -1,4 +1,4 @@
-//! The life of an object: generation, status, finalizers, graceful ends, and what writes nothing.
+//! The object lifecycle: generation, status, finalizers, graceful deletion, and writes that change nothing.
 
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ async fn a_plain_delete_answers_with_a_status() {
 #[tokio::test]
 async fn pods_end_gracefully() {
     let server = Server::new().await;
-    // Nobody runs it: it goes at once.
+    // The pod is not scheduled to a node: it is deleted at once.
     server.ask(Ask::post(PODS, pod("idle"))).await.expect(201);
     server.ask(Ask::delete(&format!("{PODS}/idle"))).await.expect(200);
     assert_eq!(server.ask(Ask::get(&format!("{PODS}/idle"))).await.code, 404);

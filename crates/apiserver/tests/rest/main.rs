@@ -1,4 +1,4 @@
-//! The REST surface from the outside: every request goes through the service that clients use.
+//! REST tests: every request goes through the service that clients use.
 
 mod admission_policies;
 mod attacks;

@@ -1,4 +1,4 @@
-//! Names, labels and the rest of metadata that no object may have.
+//! Invalid names, labels and other metadata.
 
 use expect_test::expect_file;
 use serde_json::{Value, json};

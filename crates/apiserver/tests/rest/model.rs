@@ -346,7 +346,7 @@ fn read_list(list: &Value) -> (Vec<(Place, Thing)>, u64, Option<String>) {
 }
 
 fn check(steps: &[Step]) {
-    // The clock stands still while anything is to be done, so watches end as soon as all is told.
+    // The clock is paused while any task can run, so watches end as soon as all events are delivered.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         let mut run = Run::new().await;

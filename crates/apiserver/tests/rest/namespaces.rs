@@ -1,4 +1,4 @@
-//! The life of namespaces: what they have from the start, what they refuse at the end, how they go.
+//! The namespace lifecycle: default objects, refusals while terminating, and deletion.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Options, selectors and tokens that no server understands, and revisions that are not there.
+//! Invalid options, selectors and continue tokens, and revisions that do not exist.
 
 use expect_test::expect_file;
 use serde_json::{Value, json};

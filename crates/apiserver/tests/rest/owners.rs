@@ -1,4 +1,4 @@
-//! Owners and dependents: who goes when an owner goes, in all three ways of going.
+//! The garbage collector: owners and dependents under background, foreground and orphan deletion.
 
 use serde_json::{Value, json};
 
@@ -130,7 +130,7 @@ async fn a_restart_forgets_no_chore() {
     make(&server, SECRETS, "held", &[&other], true).await;
     server.ask(Ask::delete(&format!("{MAPS}/owner"))).await.expect(200);
     server.ask(Ask::delete(&format!("{MAPS}/other?propagationPolicy=Foreground"))).await.expect(200);
-    // Nobody kept house until now.
+    // No controller has run until now.
     server.ask(Ask::get(&format!("{SECRETS}/child"))).await.expect(200);
     let next = Server::on(store).await;
     next.tend();

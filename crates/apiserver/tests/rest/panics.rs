@@ -1,4 +1,4 @@
-//! Panics in what the server does without being asked: they are counted, and the work is done all the same.
+//! Panics in background tasks: they are counted, and the work is done all the same.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

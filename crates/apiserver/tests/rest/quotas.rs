@@ -1,5 +1,5 @@
-//! ResourceQuotas of object counts: a namespace has so many objects and no more, whoever creates them and however many do
-//! at once; the status of a quota tells how many there are.
+//! ResourceQuotas of object counts: concurrent creates by any clients never exceed the limit, and the status of a
+//! quota reports the usage.
 
 use futures::future::join_all;
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
-//! How much may be stored: a namespace that is full takes no more, a store that is full takes no more, and both can be
-//! emptied.
+//! Storage limits: a full namespace and a full store refuse writes, and both can be emptied.
 
 use apiserver::authn::StaticTokens;
 use apiserver::{Security, StorageLimits};

@@ -1,4 +1,4 @@
-//! Certificates of all kinds, and a client that shows them.
+//! Test certificates, and a client that presents them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// Somebody who signs certificates.
+/// A certificate authority.
 pub struct Authority {
     pub certificate: Certificate,
     issuer: Issuer<'static, KeyPair>,
@@ -82,7 +82,7 @@ impl Authority {
     }
 }
 
-/// One that nobody else signed.
+/// A self-signed client certificate.
 pub fn self_signed(name: &str, groups: &[&str]) -> Shown {
     let key = KeyPair::generate().expect("a key");
     let certificate = named(name, groups).self_signed(&key).expect("a certificate");

@@ -1,4 +1,4 @@
-//! Others who have a say in writes: what they are told, what they may change, what their failure means.
+//! Admission webhooks: what they are sent, what they may change, what their failure means.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use crate::tls::Authority;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A webhook that answers what it is told to, and remembers what it was asked.
+/// A test webhook with a programmable response that records the requests it gets.
 pub struct Webhook {
     pub url: String,
     pub authority: String,
@@ -142,7 +142,8 @@ async fn adding(key: &'static str) -> Webhook {
     .await
 }
 
-/// Whoever wants to see what others made of the object is asked again, once, and only where somebody changed it.
+/// A webhook with `reinvocationPolicy: IfNeeded` is called again, once, and only if a later webhook changed the
+/// object.
 #[tokio::test]
 async fn webhooks_are_asked_again_if_needed() {
     let check = async |policies: [&str; 3], data: Value, times: [usize; 3]| {

@@ -1,5 +1,5 @@
-//! Defaults of Services, and the addresses and ports they are given.
-//! Must not know which addresses are free: they are handed in.
+//! Defaults of Services, and allocation of their addresses and ports. Must not know which addresses are free: the
+//! caller passes them in.
 
 use serde_json::{Value, json};
 

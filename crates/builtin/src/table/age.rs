@@ -1,4 +1,4 @@
-//! Durations and ages as kubectl users read them. Must not know whose age it is.
+//! Formats durations and ages as kubectl does. Must not know whose age it is.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Rows of configuration and of what belongs to the cluster as a whole. Must not know about workloads.
+//! Rows of configuration kinds and cluster-scoped kinds. Must not know about workloads.
 
 use std::collections::BTreeSet;
 

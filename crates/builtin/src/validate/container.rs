@@ -178,7 +178,7 @@ fn check_key_reference(reference: &Field<'_>, errors: &mut Errors) {
 }
 
 fn check_variable_sources(container: &Field<'_>, errors: &mut Errors) {
-    // Kubernetes tells of the list where an element has no source, or two.
+    // Kubernetes reports the list, not the element, if an element has no source, or two.
     let refuse = |detail: &str| FieldError::invalid(container.at("envFrom").path, "", detail);
     for source in container.items("envFrom") {
         source.at("prefix").check_optional_name(names::environment_name, errors);

@@ -1,5 +1,4 @@
-//! A value together with where it stands, and the checks that many fields share.
-//! Must not know any kind.
+//! A value together with its field path, and the checks that many fields share. Must not know any kind.
 
 use serde_json::Value;
 

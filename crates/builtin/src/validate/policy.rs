@@ -1,5 +1,5 @@
-//! Rules of ValidatingAdmissionPolicies and their bindings: what they are about, and that their expressions make
-//! sense. Must not know how policies are applied.
+//! Rules of ValidatingAdmissionPolicies and their bindings: match constraints, and that their CEL expressions
+//! compile. Must not know how policies are applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 

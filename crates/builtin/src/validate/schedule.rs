@@ -1,4 +1,4 @@
-//! Whether a CronJob's schedule can be read. Must not know when it fires.
+//! Parses a CronJob's schedule for validation. Must not know when it fires.
 
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];

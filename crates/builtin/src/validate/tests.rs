@@ -1,4 +1,4 @@
-//! Validation against the causes that kube-apiserver gave.
+//! Validation against the causes that kube-apiserver reported.
 
 use serde_json::{Value, json};
 

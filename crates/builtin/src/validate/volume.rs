@@ -41,7 +41,7 @@ const SOURCES: [&str; 30] = [
     "cinder",
 ];
 
-/// Checks every volume and tells their names.
+/// Validates every volume and returns their names.
 pub(super) fn check_all<'a>(spec: &Field<'a>, errors: &mut Errors) -> Vec<&'a str> {
     let mut seen = BTreeSet::new();
     let volumes = spec.items("volumes");

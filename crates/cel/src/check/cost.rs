@@ -1,5 +1,5 @@
-//! What a call costs at most and how large its result can get, as Kubernetes estimates it: by the sizes that are
-//! declared for what it is given.
+//! Cost estimation of calls, and size estimation of their results, as Kubernetes does it: from the declared sizes of
+//! the arguments.
 
 use super::Known;
 use crate::ast::{Expr, Literal, Node};

@@ -1,4 +1,4 @@
-//! Macros that go over lists and maps: their variables, their result, and what their loops cost at most.
+//! Type checking and cost estimation of comprehension macros (`all`, `exists`, `map`, `filter`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Whether what is given fits a signature, and what comes out. A letter in a signature stands for one type.
+//! Overload resolution: whether arguments fit a signature, and the result type. A letter in a signature is a type
+//! parameter.
 
 use std::sync::Arc;
 

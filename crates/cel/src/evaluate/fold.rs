@@ -1,4 +1,5 @@
-//! Macros that go over lists and maps. What is charged is what cel charges for the loops it makes of them.
+//! Evaluates comprehension macros over lists and maps. The cost is what cel-go charges for the loops that it expands
+//! them to.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

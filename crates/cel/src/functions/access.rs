@@ -1,5 +1,5 @@
-//! Questions about somebody's rights, as expressions put them together, and the decisions they get. Whoever evaluates an
-//! expression decides; here a question is only asked.
+//! Kubernetes' authorizer library for CEL: builds permission checks and reads their decisions. The caller that
+//! evaluates an expression provides the authorizer that decides.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use super::Context;
 use crate::budget::{Failure, tenth};
 use crate::value::Value;
 
-/// The type of somebody whose rights are asked about.
+/// The type of the authorizer of one user or service account.
 pub(crate) const AUTHORIZER: &str = "kubernetes.authorization.Authorizer";
 /// The type of a question about a path.
 pub(crate) const PATH_CHECK: &str = "kubernetes.authorization.PathCheck";
@@ -24,13 +24,13 @@ pub(crate) const CHECK_COST: u64 = 350_000;
 /// What is asked about, as far as it has been said. What is not said is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
-    /// The service account that is asked about, by namespace and name; otherwise it is whoever sent the request.
+    /// The service account that is checked, by namespace and name; none for the requesting user.
     pub account: Option<(String, String)>,
     /// What they want to do it to.
     pub on: Target,
 }
 
-/// What somebody may want to do something to.
+/// The resource or path of a permission check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Target {
     /// Nothing has been said yet.
@@ -59,7 +59,7 @@ pub struct Resource {
     pub name: String,
 }
 
-/// Whether somebody may do something.
+/// The decision of a permission check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decision {
     /// Whether it is allowed.
@@ -137,7 +137,7 @@ fn narrowed(name: &str, mut resource: Resource, text: &str) -> Option<Resource> 
         "subresource" => resource.subresource = text.to_owned(),
         "namespace" => resource.namespace = text.to_owned(),
         "name" => resource.name = text.to_owned(),
-        // Roles know nothing of selectors, and whoever may see all may see some.
+        // RBAC ignores selectors: a user who may read all objects may read some.
         "fieldSelector" | "labelSelector" => {}
         _ => return None,
     }

@@ -1,4 +1,4 @@
-//! Operators on numbers, text, lists and times. What does not fit is an error, never something else.
+//! Operators on numbers, strings, lists and timestamps. Overflow is an error and never wraps.
 
 use crate::budget::{Budget, Failure};
 use crate::functions::time;

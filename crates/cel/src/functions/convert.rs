@@ -1,4 +1,4 @@
-//! From one type to another: `int("5")`, `string(1.5)`, and what type a value has.
+//! Type conversions: `int("5")`, `string(1.5)`, and `type()`.
 
 use crate::budget::{Budget, Failure};
 use crate::functions::time;

@@ -1,4 +1,4 @@
-//! Lists and sets.
+//! Functions on lists and sets.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! URLs, addresses and ranges of addresses.
+//! Functions on URLs, IP addresses and CIDRs.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};

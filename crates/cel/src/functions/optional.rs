@@ -1,4 +1,4 @@
-//! Values that may be missing.
+//! Optional values.
 
 use std::rc::Rc;
 

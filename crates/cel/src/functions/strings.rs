@@ -1,4 +1,4 @@
-//! Text: searching, cutting, joining, patterns. Places are counted in characters.
+//! String functions: searching, slicing, joining, regular expressions. Offsets count characters.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Moments and spans of time: reading them, their parts, and sums.
+//! Timestamps and durations: parsing, components and arithmetic.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{Offset, TimeZone};

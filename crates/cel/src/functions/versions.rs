@@ -1,4 +1,4 @@
-//! Quantities, versions and named formats.
+//! Quantities, semantic versions and named formats.
 
 use std::cmp::Ordering;
 use std::rc::Rc;

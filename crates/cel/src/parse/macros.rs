@@ -1,4 +1,4 @@
-//! Macros: calls that are written out when they are read, because they bring variables of their own.
+//! Macro expansion at parse time, because macros introduce variables of their own.
 
 use super::Parser;
 use crate::ast::{Access, Expr, Fold, FoldKind, Node};

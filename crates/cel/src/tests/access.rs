@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::*;
 
-/// Somebody who may read maps in one namespace, and an account that may do everything.
+/// A user who may read maps in one namespace, and a service account that may do everything.
 struct Rights;
 
 impl<'a> Activation<'a> for Rights {

@@ -1,5 +1,4 @@
-//! Expressions that would take a server down if nothing bounded them: each is refused when it is read, or ends
-//! by itself, soon.
+//! Expressions that would exhaust a server without bounds: each is refused by the parser, or stops by itself, soon.
 
 use std::time::{Duration, Instant};
 

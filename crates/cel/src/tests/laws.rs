@@ -1,5 +1,4 @@
-//! What holds for every input: nothing panics, cost stays below its estimate, and parsing is one to one with what
-//! was meant.
+//! Property tests: nothing panics, cost stays below its estimate, and parsing is unambiguous.
 
 use proptest::prelude::*;
 use serde_json::Value as Json;

@@ -1,4 +1,4 @@
-//! When two values are equal, and which comes first. Comparing charges for every element it looks at.
+//! Equality and order of values. Comparing charges for every element it looks at.
 
 use std::cmp::Ordering;
 

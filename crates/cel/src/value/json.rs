@@ -1,5 +1,5 @@
-//! JSON as values, as its type says: a number is an `int` or a `double`, and text may be a moment, a span of time
-//! or bytes.
+//! JSON as CEL values according to the declared type: a number is an `int` or a `double`, and a string may be a
+//! timestamp, a duration or bytes.
 
 use base64::Engine as _;
 use serde_json::Value as Json;

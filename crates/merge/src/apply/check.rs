@@ -1,4 +1,4 @@
-//! Whether a configuration fits the schema well enough to be applied, in the words of Kubernetes.
+//! Validates an applied configuration against the schema, with Kubernetes' error messages.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What differs between two objects of a kind, as path sets. Must not know whose the fields are.
+//! Compares two objects of a kind: added, changed and removed fields as path sets. Must not know who owns the fields.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ enum Change {
 }
 
 impl Comparison {
-    /// How `new` differs from `old`; metadata that nobody can own is left out.
+    /// How `new` differs from `old`, without the metadata that cannot be owned.
     pub fn of_objects(shape: Shape<'_>, old: &Value, new: &Value) -> Self {
         let mut comparison = Self::default();
         comparison.compare(shape, Some(old), Some(new));

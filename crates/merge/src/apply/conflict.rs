@@ -1,4 +1,4 @@
-//! Fields that an applier sets and others own, as the 409 that Kubernetes answers.
+//! Apply conflicts: fields that an applier sets and others own, as Kubernetes' 409.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! The `fieldsV1` of whoever creates an object, written in one walk. Says what comparing with an empty
-//! object would say, without the sets in between, because creation is the most frequent write.
+//! The `fieldsV1` of the manager that creates an object, written in one walk. Equal to comparing with an empty
+//! object, without the sets in between, because creation is the most frequent write.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! One step of a field path: a field, a list element told by its keys or its value, or an index.
-//! Knows the order of steps and how they are written in `fieldsV1` and in messages.
+//! One path element: a field, a list element identified by its keys or its value, or an index. Knows the order of
+//! path elements and how they are written in `fieldsV1` and in messages.
 
 use std::cmp::Ordering;
 use std::fmt::{self, Write};

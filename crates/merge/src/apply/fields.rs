@@ -1,5 +1,5 @@
-//! Path sets as `fieldsV1` writes them: an object per step, `{}` for a path, `.` for a path that has
-//! longer ones below it.
+//! The `fieldsV1` encoding of path sets: an object per path element, `{}` for a path, `.` for a path that has longer
+//! ones below it.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! The annotation of client-side apply: what it lets `kubectl apply --server-side` take over, and how it
-//! is kept up to date.
+//! The last-applied annotation of client-side apply: how `kubectl apply --server-side` takes its fields over, and how
+//! it is kept up to date.
 
 use serde_json::{Map, Value};
 

@@ -91,7 +91,7 @@ impl Managed {
         Ok(managed)
     }
 
-    /// The list to store; nothing where nobody owns anything.
+    /// The list to store; none if no manager owns a field.
     pub fn encode(mut self) -> Option<Value> {
         self.entries.sort_by(|left, right| {
             let key = |entry: &Entry| (entry.owner.operation, seconds(entry));

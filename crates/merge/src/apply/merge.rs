@@ -1,4 +1,4 @@
-//! An applied configuration over a live object. Adds and replaces, never removes.
+//! Merges an applied configuration into a live object. Adds and replaces, never removes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The paths that an applied configuration claims, and which of them count as removed with it.
+//! The paths that an applied configuration owns, and which of them are removed with it.
 
 use std::collections::BTreeMap;
 

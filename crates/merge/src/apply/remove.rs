@@ -1,4 +1,4 @@
-//! An object without some of its fields and elements.
+//! Removes fields and list elements from an object.
 
 use serde_json::{Map, Value};
 

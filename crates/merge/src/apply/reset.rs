@@ -1,4 +1,4 @@
-//! Which fields a write to a resource cannot change, so that it cannot own them either.
+//! Reset fields: fields that a write to a resource cannot change, so that it cannot own them either.
 
 type Paths = &'static [&'static [&'static str]];
 

@@ -1,5 +1,5 @@
-//! Owners across the `scale` subresource: a Scale has one field that can be owned, which is another field
-//! of the object behind it.
+//! Field ownership across the `scale` subresource: a Scale has one field that can be owned, which is another field of
+//! the object behind it.
 
 use serde_json::Value;
 

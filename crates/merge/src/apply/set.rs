@@ -1,5 +1,4 @@
-//! Sets of field paths, as a tree, with the algebra that ownership needs.
-//! Knows nothing of objects or schemas.
+//! Sets of field paths, as a tree, with union, intersection and difference. Knows nothing of objects or schemas.
 
 use std::cmp::Ordering;
 

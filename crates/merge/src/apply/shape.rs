@@ -1,5 +1,5 @@
-//! What a schema says about ownership at one place of an object: which values are owned whole, which
-//! field by field, which element by element. Must not look at owners.
+//! The ownership granularity that a schema sets (`x-kubernetes-list-type`, `x-kubernetes-map-type`): atomic, by
+//! field, or by element. Must not look at owners.
 
 use std::sync::LazyLock;
 
@@ -32,7 +32,7 @@ enum Place {
     Inside,
 }
 
-/// Metadata that the server keeps and nobody owns.
+/// Metadata that the server maintains and no manager owns.
 const UNOWNABLE_METADATA: [&str; 9] = [
     "name",
     "namespace",
@@ -153,7 +153,7 @@ impl<'s> Shape<'s> {
         }
     }
 
-    /// Whether a field is one that nobody owns.
+    /// Whether a field cannot be owned.
     pub fn is_unownable(&self, name: &str) -> bool {
         match self.place {
             Place::Object => name == "apiVersion" || name == "kind",
@@ -216,7 +216,7 @@ impl<'s> Shape<'s> {
     /// What an absent field of a present object stands for. In kinds that Kubernetes has Go types for,
     /// structs, and fields that are always written, are there with their zero value.
     pub fn absent(&self, name: &str) -> Option<&'static Value> {
-        // Nobody owns the metadata as such, so that it may as well be there.
+        // `metadata` itself is not owned, so it may stay.
         if self.is_metadata(name) {
             return Some(&EMPTY_OBJECT);
         }
@@ -262,7 +262,7 @@ impl<'s> Shape<'s> {
         !self.builtin || format() == Some("date-time")
     }
 
-    /// The paths that nobody owns.
+    /// The paths that cannot be owned.
     pub fn unownable() -> &'static PathSet {
         static UNOWNABLE: LazyLock<PathSet> = LazyLock::new(|| {
             let mut set = PathSet::default();
@@ -277,7 +277,7 @@ impl<'s> Shape<'s> {
         &UNOWNABLE
     }
 
-    /// How an element of a list that is owned by element is told apart, or why it cannot be.
+    /// The path element that identifies an element of a list that is owned by element, or why there is none.
     pub fn identity(&self, element: &Value) -> Result<PathElement, String> {
         match self.schema.map(|schema| &schema.list) {
             Some(ListType::Map(keys)) => self.keyed_identity(keys, element),

@@ -1,4 +1,4 @@
-//! The variables of expressions about writes: the object, its former state, the request, rights, parameters.
+//! The variables of admission expressions: `object`, `oldObject`, `request`, `authorizer`, `params` and their kin.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

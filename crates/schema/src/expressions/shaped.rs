@@ -1,5 +1,5 @@
-//! The type of the objects of a kind, for telling whether expressions about them can make sense. What the kind leaves
-//! open may be anything, so that nothing is said to be wrong that may be right.
+//! The CEL type of the objects of a kind, for type checking of policies. Fields that the kind leaves open are
+//! dynamic, so that a valid expression is never reported.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

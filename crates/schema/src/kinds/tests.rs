@@ -1,4 +1,4 @@
-//! The committed table against facts about Kubernetes that everybody knows.
+//! The committed table against well-known facts about Kubernetes.
 
 use std::collections::BTreeSet;
 

@@ -123,7 +123,7 @@ pub(super) fn routes<'a>(kind: &'a Published<'a>) -> Vec<Route<'a>> {
         everywhere.id = format!("list{}{}ForAllNamespaces", prefix(kind), kind.kind);
         routes.push(Route { path: format!("{base}/{}", kind.plural), operations: vec![everywhere] });
     }
-    // What is left out are connections (exec, proxy, …): they speak no kind.
+    // Connect subresources (exec, proxy, …) are skipped: they have no kind.
     for subresource in kind.subresources.iter().filter(|sub| component(kind, Some(sub)).is_some()) {
         let path = format!("{collection}/{{name}}/{}", subresource.name);
         let verbs = ["get", "create", "update", "patch", "delete"];

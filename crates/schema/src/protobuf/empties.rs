@@ -10,8 +10,8 @@ const DEPTH_MAX: usize = 100;
 /// An empty list of owners is a request to forget them, so it has to survive until it is heard.
 const MANAGED_FIELDS: &str = "managedFields";
 
-/// Drops what the kind's struct omits when empty: empty texts, lists and maps, zeros and `false`, except
-/// where the struct tells absent from empty.
+/// Drops what the kind's struct omits when empty: empty texts, lists and maps, zeros and `false`, except where the
+/// struct distinguishes absent from empty.
 pub fn drop_empty(api_version: &str, kind: &str, object: &mut Value) {
     let message = table().root(api_version, kind).and_then(|index| table().message(index));
     if let (Some(message), Some(fields)) = (message, object.as_object_mut()) {

@@ -1,5 +1,5 @@
-//! What decoding into a typed object would refuse or drop: wrong JSON types, bad times and quantities,
-//! nulls. Speaks as Go's decoder does. Must not check rules on values.
+//! Errors and losses of decoding into a typed Go object: wrong JSON types, invalid times and quantities, nulls. Uses
+//! the error messages of Go's decoder. Must not check rules on values.
 
 use serde_json::Value;
 
@@ -141,7 +141,7 @@ impl Decoder {
             let guess = self.name_or_guess(property, own, name);
             return self.value(field, property, &guess, Place { owner: own, path: &path }, depth + 1);
         }
-        // A map's keys are no part of the path that Go tells.
+        // The path in Go's error message does not contain map keys.
         let values = schema.values.as_ref()?;
         self.value(field, values, self.name(values), place, depth + 1)
     }

@@ -1,5 +1,4 @@
-//! Fills in what a custom object left out, as its schema says. Must not know built-in kinds: their defaults
-//! are code.
+//! Defaulting of custom objects from their schema. Must not know built-in kinds: their defaults are code.
 
 use serde_json::Value;
 

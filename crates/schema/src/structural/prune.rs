@@ -1,5 +1,5 @@
-//! Drops from a custom object what its schema does not know, and says what was dropped. Must not judge the
-//! values that stay.
+//! Pruning: drops from a custom object the fields that its schema does not know, and reports them. Must not validate
+//! the values that stay.
 
 use serde_json::{Map, Value};
 

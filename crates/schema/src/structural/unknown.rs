@@ -1,5 +1,5 @@
-//! Which fields of an object nobody knows, and which stand twice: what `fieldValidation` is about. Must not
-//! change what it looks at, but for metadata, whose unknown fields are always dropped.
+//! Unknown and duplicate fields of an object, for `fieldValidation`. Must not change the object, except for unknown
+//! metadata fields, which are always dropped.
 
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ pub fn strict_lines(duplicates: &[String], unknown: &[String]) -> Vec<String> {
     duplicates.chain(unknown).take(REPORTED_MAX).collect()
 }
 
-/// The same for a JSON text that is read in one go, as built-in kinds are: what comes first is told first.
+/// The same for a JSON text that is decoded in one pass, as for built-in kinds: errors are in document order.
 pub fn strict_lines_in_order(raw: &[u8], unknown: &[String]) -> Vec<String> {
     let line = |(fault, path): (Fault, String)| match fault {
         Fault::Duplicate => format!("duplicate field {}", quoted(&path)),

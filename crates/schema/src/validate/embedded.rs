@@ -1,4 +1,4 @@
-//! `x-kubernetes-embedded-resource`: what stands there must look like a Kubernetes object.
+//! `x-kubernetes-embedded-resource`: the value must have the apiVersion, kind and metadata of a Kubernetes object.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! The string formats that kube-apiserver checks in custom resources; all others, `int32` among them, are
-//! notes to the reader.
+//! The string formats that kube-apiserver validates in custom resources; all others, `int32` among them, are
+//! documentation only.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

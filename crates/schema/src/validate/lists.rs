@@ -1,5 +1,5 @@
-//! `x-kubernetes-list-type`: the elements of a set differ, the keys of a map's elements differ. The second
-//! appearance is told, later ones are not.
+//! `x-kubernetes-list-type`: uniqueness of the elements of a set, and of the keys of a map's elements. Only the
+//! second occurrence of a duplicate is reported.
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,12 @@
-//! What checking one value against one schema gave: the failures, and how much of the schema matched.
-//! `anyOf` and `oneOf` report the alternative that matched most, so the count must be Kubernetes' own.
+//! The result of validating one value against one schema: the failures, and how much of the schema matched. `anyOf`
+//! and `oneOf` report the alternative that matched most, so the count must be Kubernetes' own.
 
 use serde_json::Value;
 
 use super::child;
 use apimachinery::error::{FieldError, FieldErrorKind};
 
-/// One failure, in two wordings: the sentence that tells failures apart, and the field error.
+/// One failure, in two wordings: the message that identifies it for deduplication, and the field error.
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     /// The path below the checked value; none where Kubernetes does not point at a field.

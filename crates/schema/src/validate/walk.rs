@@ -111,8 +111,8 @@ fn check_type(value: &Value, schema: &Schema, format: Option<&str>, path: &str) 
     }
     let numeric = allowed.contains(&"number") || allowed.contains(&"integer");
     match format {
-        // A format says more than a type: what is neither text nor list is told by it, text and lists
-        // are left to the format itself.
+        // A format is more specific than a type: for a value that is neither string nor list the error names the
+        // format; strings and lists are left to the format check itself.
         Some(format) if !(value.is_string() || value.is_array() || fits) => wrong(format, found_format),
         Some(_) if !numeric && (value.is_string() || value.is_array()) => passed,
         _ if fits => passed,

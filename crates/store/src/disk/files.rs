@@ -1,4 +1,4 @@
-//! The few things the disk backend asks of a file system, so that tests can put a failing one underneath.
+//! The file system operations of the disk backend as a trait, so that tests can inject a failing one.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;

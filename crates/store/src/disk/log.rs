@@ -1,4 +1,4 @@
-//! The log file that is written now: appending a frame, and what is left of the file when that fails.
+//! The active log segment: appends frames, and recovers or marks the file as broken when that fails.
 
 use std::io;
 
@@ -25,7 +25,7 @@ pub(super) struct Log {
 pub(super) enum AppendError {
     /// The file is as it was before: more can be appended once there is room.
     Undone(StorageError),
-    /// Nobody knows what the file holds: the kernel may have dropped what it could not write.
+    /// The content of the file is unknown: the kernel may have dropped pages that it could not write.
     Broken(StorageError),
 }
 

@@ -1,4 +1,4 @@
-//! How a file is read back, frame by frame, and whether what follows a bad frame is a torn tail or damage.
+//! Reads a file back, frame by frame, and decides whether what follows a bad frame is a torn tail or corruption.
 
 use std::io::{self, BufReader, Read};
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! What the files of a directory say when it is opened: which of them count, where the log ends, and
-//! whether that is the end that a crash leaves or damage. Changes nothing before it knows.
+//! Crash recovery on open: which files of a directory are valid, where the log ends, and whether that end is a torn
+//! write or corruption. Changes nothing before it knows.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) struct Found {
     pub(super) snapshot: Option<(Revision, u64)>,
     /// The log files that count, oldest first.
     pub(super) logs: Vec<FoundLog>,
-    /// Files that a crash left behind and nobody needs.
+    /// Obsolete files that a crash left behind.
     pub(super) obsolete: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! How the live entries are written anew so that old log files can go. Runs beside the writer: it reads the
+//! Snapshots: rewrites the live entries so that old log segments can be deleted. Runs beside the writer: it reads the
 //! index at a compacted revision, in slices, and touches no file that the writer writes.
 
 use std::borrow::Cow;
@@ -24,7 +24,7 @@ pub(crate) struct Task {
     pub(super) encryption: Arc<Encryption>,
     /// The revision to show; it stays readable until the task is done.
     pub(super) revision: Revision,
-    /// The files that nobody needs once the snapshot is there.
+    /// The files that are obsolete once the snapshot is durable.
     pub(super) obsolete: Vec<String>,
 }
 

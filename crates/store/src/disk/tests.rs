@@ -1,5 +1,5 @@
-//! The disk backend over a directory that fails and loses power: what was acknowledged is there, in order
-//! and whole, whichever call fails and whenever the power goes.
+//! Crash tests of the disk backend on a simulated directory that fails and loses power: acknowledged writes are
+//! there, in order and whole, whichever call fails and whenever the power goes.
 
 mod sim;
 
@@ -90,8 +90,8 @@ impl Clients {
         }
     }
 
-    /// Checks that a store holds every acknowledged write and, behind the last of them, nothing but whole
-    /// writes that somebody asked for.
+    /// Checks that a store holds every acknowledged write and, after the last of them, only whole writes that the
+    /// test requested.
     async fn check(&self, store: &Store, context: &str) {
         let last = self.acknowledged.keys().next_back().copied().unwrap_or(0);
         assert!(store.revision() >= last, "{context}: revision {} but {last} was told", store.revision());

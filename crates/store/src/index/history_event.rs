@@ -1,5 +1,5 @@
-//! An event as a table's history keeps it: as it came while those who keep up take it, and packed afterwards, so that
-//! history costs little memory and watches may resume for long. Knows nothing of tables, locks or durability.
+//! An event in a table's history: plain while current watchers read it, compressed afterwards, so that history costs
+//! little memory and watches may resume for long. Knows nothing of tables, locks or durability.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl HistoryEvent {
         }
     }
 
-    /// What watchers get. It takes a few microseconds when it has to be unpacked, so nobody holds a lock meanwhile.
+    /// The event for watchers. Decompression takes a few microseconds, so callers must not hold a lock.
     pub(crate) fn event(&self) -> Arc<Event> {
         match self {
             HistoryEvent::Whole(event) => event.clone(),

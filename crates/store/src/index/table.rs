@@ -1,5 +1,5 @@
-//! One table at every revision that can still be read: what is there now, what was there before, and the
-//! events in between. Knows nothing of other tables, locks or durability.
+//! One table at every readable revision (MVCC): the current entries, old versions, and the events in between. Knows
+//! nothing of other tables, locks or durability.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -25,7 +25,7 @@ pub(super) struct Table {
     history: VecDeque<HistoryEvent>,
     /// How many events were dropped from the front of `history`, so that a place in it has a lasting number.
     dropped: u64,
-    /// The lasting number of the first event that nobody has tried to pack.
+    /// The sequence number of the first event that compression has not been tried on.
     packed: u64,
     live_bytes: u64,
     history_bytes: u64,
@@ -81,7 +81,7 @@ impl Table {
         visible(self.past.get(key)?, at)
     }
 
-    /// Adds an entry of a snapshot: it is there, but no event tells of it.
+    /// Adds an entry of a snapshot: it exists, but has no event in the history.
     pub(super) fn restore(&mut self, entry: &Event, measured: Measured) {
         self.live_bytes += entry.size();
         self.tallies.count(&entry.key, Some(measured), false);

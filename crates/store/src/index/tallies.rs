@@ -1,4 +1,4 @@
-//! The tallies of one table, by first part of its keys. They are kept with every write, so that asking costs nothing.
+//! Counters of one table, by first segment of its keys. Updated with every write, so that reading them is O(1).
 
 use std::collections::HashMap;
 use std::sync::Arc;

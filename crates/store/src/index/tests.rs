@@ -1,4 +1,4 @@
-//! What the public interface does not show: that forgotten things are gone from memory.
+//! Tests below the public interface: that compacted data is freed from memory.
 
 use std::sync::Arc;
 

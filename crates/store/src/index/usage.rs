@@ -1,5 +1,5 @@
-//! How much there is under each first part of a key, up to its slash, in all tables together. It is counted with every
-//! write, so that asking costs nothing.
+//! Storage usage by first segment of the key (up to its slash), over all tables. Updated with every write, so that
+//! reading it is O(1).
 
 use std::collections::HashMap;
 

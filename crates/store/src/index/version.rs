@@ -1,6 +1,6 @@
-//! A state of a key as a table keeps it: as the event that brought it while that can still be watched, and packed
-//! afterwards. Objects of one table resemble each other, so that one of them, as the dictionary of the others, leaves
-//! little of each. Knows nothing of tables, locks or durability.
+//! One version of a key: the event that wrote it while that can still be watched, and compressed afterwards. Objects
+//! of one table resemble each other, so one of them serves as the compression dictionary of the others. Knows nothing
+//! of tables, locks or durability.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const DICTIONARY_USES_MIN: u32 = 256;
 pub(crate) enum Version {
     /// The event that brought it, deletes included.
     Event(Arc<Event>),
-    /// What is left when nobody can watch the event any more.
+    /// The compressed form, once the event has been compacted.
     Packed(Arc<Packed>),
 }
 
@@ -67,7 +67,7 @@ impl Version {
         }
     }
 
-    /// What readers get. It takes a few microseconds when it has to be unpacked, so nobody holds a lock meanwhile.
+    /// The entry for readers. Decompression takes a few microseconds, so callers must not hold a lock.
     pub(crate) fn entry(&self) -> Entry {
         match self {
             Version::Event(event) => event.entry(),

@@ -25,7 +25,7 @@ pub struct Watching {
     text: Vec<u8>,
 }
 
-/// An event without what nobody can predict.
+/// An event without its unpredictable fields.
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Object(&'static str, Place, Thing),

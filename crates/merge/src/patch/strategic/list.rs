@@ -15,7 +15,7 @@ use schema::Schema;
 pub(super) struct Rules<'s> {
     /// Elements are merged; otherwise the patch replaces the list.
     pub merges: bool,
-    /// The field that tells objects apart; none for scalars.
+    /// The merge key of the list's objects; none for scalars.
     pub key: Option<&'s str>,
     element: Option<&'s Schema>,
 }

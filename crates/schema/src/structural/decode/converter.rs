@@ -1,5 +1,5 @@
-//! How the server's converter speaks of a value of the wrong type: strategic merge patches go through it
-//! and not through a JSON decoder, and it does not say where.
+//! Error messages of Kubernetes' unstructured converter for a value of the wrong type: strategic merge patches go
+//! through it and not through a JSON decoder, and its messages contain no path.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Which keys stand twice in the same object of a JSON text. Parsed objects cannot tell: the last key won.
+//! Finds duplicate keys in a JSON text. A parsed object no longer shows them: the last key won.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -19,7 +19,7 @@ pub fn duplicate_fields(raw: &[u8]) -> Vec<String> {
 pub enum Fault {
     /// It stands twice.
     Duplicate,
-    /// Nobody knows it.
+    /// The schema does not have it.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! The formats that are about more than counting characters: mail, hosts, book and card numbers, durations.
+//! The formats that need a parser: mail addresses, host names, ISBN and card numbers, durations.
 
 use std::sync::LazyLock;
 

@@ -93,7 +93,7 @@ impl<'a> Rewriter<'a> {
             if name.is_empty() || !name.bytes().all(is_word) {
                 return fault("invalid named capture", &self.rest[..2 + end + 1]);
             }
-            // Go lets a name start with a digit and the crate does not. Nobody asks for the name here.
+            // Go allows a group name that starts with a digit and the crate does not. The name is never used here.
             self.out.push('(');
             self.rest = &inner[end + 1..];
             self.open += 1;

@@ -93,7 +93,7 @@ impl Sim {
         let state = self.state();
         let mut random = Random(seed);
         let mut names = state.durable_names.clone();
-        // Nobody promises that names become durable in the order in which they were changed.
+        // File systems do not promise that directory entries become durable in the order of their changes.
         let chance = [0, 3, 6][random.below(3)];
         for change in state.pending_names.iter().filter(|_| random.below(6) < chance) {
             apply_names(&mut names, change);
