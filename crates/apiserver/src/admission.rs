@@ -38,11 +38,11 @@ pub struct Attributes<'a> {
     pub old: Option<&'a Value>,
     /// Nothing will be written.
     pub dry_run: bool,
-    /// Who asks.
+    /// The requesting user.
     pub identity: &'a Identity,
 }
 
-/// Looks at a write and may change the object (on delete: the object as it is, changes are ignored).
+/// Admits a write and may change the object (on delete: the object as it is, changes are ignored).
 /// Answers with warnings for the client, or with the refusal.
 pub type Admission = Arc<dyn Fn(&Attributes<'_>, &mut Value) -> Result<Vec<String>, ApiError> + Send + Sync>;
 

@@ -32,9 +32,9 @@ pub struct Audit {
     refusals: Sampler,
 }
 
-/// How much of a path or a user agent is written down of a client that could not prove who it is.
+/// How much of a path or a user agent of an unauthenticated client is logged.
 const REFUSED_TEXT_BYTES_MAX: usize = 1_024;
-/// The annotation of a refusal: how many others were dropped before it.
+/// The annotation of a sampled 401: how many events were dropped before it.
 const DROPPED_REFUSALS: &str = "audit.longshore.io/dropped-refusals";
 
 /// Where a client's address is kept while its connection lasts.
@@ -52,7 +52,7 @@ pub(crate) struct Record {
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
-/// What those who are asked about a request want written down about it.
+/// What the handlers of a request add to its audit event.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Notes(Arc<Mutex<Noted>>);
 
@@ -68,7 +68,7 @@ impl Notes {
         work(&mut self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// Notes the name of the object that the request creates.
+    /// Records the name of the object that the request creates.
     pub fn set_created_name(&self, name: &str) {
         self.with(|noted| name.clone_into(&mut noted.created_name));
     }
@@ -135,7 +135,7 @@ impl Audit {
         Some(record)
     }
 
-    /// Writes down that a client could not prove who it is. A flood of those is sampled: the event says how many were
+    /// Logs a request that could not be authenticated. A flood of those is sampled: the event says how many were
     /// dropped before it.
     pub(crate) fn refuse(
         &self,
@@ -232,12 +232,12 @@ fn escaped(line: String) -> String {
 }
 
 impl Record {
-    /// Follows what those who are asked about the request note.
+    /// Shares what the handlers of the request add to its event.
     pub fn follow(&mut self, notes: &Notes) {
         self.notes = notes.clone();
     }
 
-    /// Notes why the request was let through, or not.
+    /// Records the authorization decision and its reason.
     pub fn note_decision(&mut self, reason: Option<&str>) {
         let decision = if reason.is_some() { "allow" } else { "forbid" };
         self.event["annotations"] = json!({

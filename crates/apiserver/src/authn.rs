@@ -27,7 +27,7 @@ pub struct Identity {
     /// Objects that it creates get no `managedFields`, as if they predated field ownership, until a client applies
     /// them. Never set for network clients.
     pub is_untracked: bool,
-    /// Who really asks, where this is whom they act as.
+    /// The impersonating user, if this identity is impersonated.
     pub impersonator: Option<Box<Identity>>,
     /// Part of this process: neither queued nor audited. Never set for network clients.
     pub is_internal: bool,
@@ -35,9 +35,9 @@ pub struct Identity {
 
 /// The group that may do everything, as in Kubernetes.
 pub const ADMINISTRATORS: &str = "system:masters";
-/// The group of everybody who proved who they are.
+/// The group of all authenticated users.
 pub const AUTHENTICATED: &str = "system:authenticated";
-/// The group of everybody who did not.
+/// The group of all unauthenticated clients.
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// The user of requests without a credential.
 pub const ANONYMOUS: &str = "system:anonymous";
@@ -57,7 +57,8 @@ impl Identity {
         Self { is_internal: true, ..Self::named(user, [ADMINISTRATORS]) }
     }
 
-    /// The same for who creates so much that saying who owns its fields would cost more than the fields.
+    /// The same, without field ownership: for a component that creates so many objects that `managedFields` would
+    /// cost more than the fields.
     pub fn untracked(user: &str) -> Self {
         Self { is_untracked: true, ..Self::internal(user) }
     }
@@ -75,7 +76,7 @@ impl Identity {
         Self { user: ANONYMOUS.to_owned(), groups, ..Self::default() }
     }
 
-    /// The same, in the group of everybody who proved something.
+    /// The same, in the group `system:authenticated`.
     pub(crate) fn authenticated(mut self) -> Self {
         let is_said = |group: &String| group == AUTHENTICATED || group == UNAUTHENTICATED;
         if self.user != ANONYMOUS && !self.groups.iter().any(is_said) {

@@ -131,7 +131,7 @@ fn verb_and_name<'a>(method: &Method, target: &'a ResourcePath, query: &'a Query
         ("DELETE", false) => "delete",
         _ => "",
     };
-    // Who may read one object by name may list and watch exactly that one.
+    // A user who may read one object by name may list and watch exactly that one.
     let selected = match (name.is_empty(), verb) {
         (true, "list" | "watch") => query.get("fieldSelector").and_then(exact_name),
         _ => None,
@@ -164,7 +164,7 @@ impl Engine {
         if identity.is_administrator() {
             return Some(String::new());
         }
-        // A server that keeps no roles has none that lets everybody see whether it is well.
+        // A server without roles has no role that opens the health endpoints to all clients.
         if self.security.roles.is_none()
             && action.verb == "get"
             && matches!(action.on, On::Path(path) if crate::authn::is_public(path))

@@ -10,15 +10,15 @@ use crate::engine::Engine;
 
 /// How long watches may resume by default: as long as kube-apiserver keeps history in etcd.
 pub const HISTORY_KEPT: Duration = Duration::from_secs(300);
-/// The store is looked at this often at least within the time that is kept.
+/// At least so many compaction checks within the retention time.
 const TICKS_MIN: u32 = 30;
-/// It is looked at least this often, because a flood fills memory in moments.
+/// The longest interval between checks, because a flood of writes fills memory in moments.
 const TICK_MAX: Duration = Duration::from_millis(200);
-/// So many events of each kind are left as they came: watchers who keep up take them within a moment.
+/// So many events of each kind stay uncompressed: watchers that keep up read them within a moment.
 const EVENTS_WHOLE: usize = 256;
-/// How often it is looked whether writes that failed would succeed now.
+/// How often the store probes whether failed writes would succeed now.
 const TRY_WRITING_EVERY: Duration = Duration::from_secs(1);
-/// More history than this goes at once, oldest first, however young it is.
+/// History beyond this size is compacted at once, oldest first, however young it is.
 pub const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 impl Engine {

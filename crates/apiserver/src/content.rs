@@ -13,7 +13,7 @@ use crate::run_blocking::run_blocking;
 /// The largest request body, as in kube-apiserver.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
-/// Reading a body that is larger than this keeps others waiting.
+/// A body larger than this is decoded with `run_blocking`.
 const LARGE_BYTES: usize = 32 * 1024;
 
 /// What shape of answer the client asked for.

@@ -85,7 +85,7 @@ struct State {
     queued: HashSet<WorkItem>,
     /// Work items that are being processed, or wait for a retry.
     unfinished: usize,
-    /// Who names an object as its owner, by the owner's uid. One set for all: most owners have one dependent, and a
+    /// The dependents of each owner, by the owner's uid. One set for all: most owners have one dependent, and a
     /// set takes room for eleven.
     dependents: BTreeSet<(Box<str>, Place)>,
     /// Namespaces that are being emptied: each removal inside is a reason to look again.

@@ -71,7 +71,7 @@ impl Engine {
         Ok(json_response(&document))
     }
 
-    /// Where others who check the tokens of service accounts find the keys.
+    /// OIDC discovery: where other servers that verify service account tokens find the keys.
     fn issuer_document(&self) -> Value {
         let issuer = self.security.keys.issuer();
         json!({

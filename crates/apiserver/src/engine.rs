@@ -56,17 +56,17 @@ pub(crate) struct Engine {
     pub extension: Option<Served>,
     pub openapi: OpenApiCache,
     pub metrics: Metrics,
-    /// Who gets in.
+    /// Authentication.
     pub security: Security,
-    /// Who may do what.
+    /// Authorization: roles and bindings.
     pub rbac: Rbac,
-    /// Who else is asked about writes.
+    /// Admission webhooks.
     pub webhooks: Webhooks,
     /// What has to hold for writes.
     pub policies: Policies,
     /// How many objects namespaces may have.
     pub quotas: Quotas,
-    /// Who is being served and who waits.
+    /// The fair queue of requests.
     pub turns: FairQueue,
     /// Where the server listens, once it does.
     pub advertised: std::sync::OnceLock<std::net::SocketAddr>,

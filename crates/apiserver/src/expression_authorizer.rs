@@ -11,7 +11,7 @@ use crate::authz::{Action, Object, On};
 use crate::engine::{Engine, text};
 use crate::webhooks::WriteAttributes;
 
-/// The rights that expressions about one write may ask about.
+/// The authorizer for the expressions about one write.
 #[derive(Clone, Copy)]
 pub(crate) struct ExpressionAuthorizer<'a> {
     engine: &'a Engine,

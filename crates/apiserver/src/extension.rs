@@ -79,11 +79,11 @@ pub struct Request<'a> {
     pub query: BTreeMap<&'a str, &'a str>,
     /// What was sent, null on `get`.
     pub body: Value,
-    /// Who asks.
+    /// The requesting user.
     pub caller: Caller<'a>,
 }
 
-/// Who asks, and what they may do.
+/// The requesting user, and what they may do.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
     engine: &'a Engine,

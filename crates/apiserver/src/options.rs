@@ -23,7 +23,7 @@ pub enum FieldValidation {
 pub struct WriteOptions {
     /// Everything but the write happens.
     pub dry_run: bool,
-    /// Who owns the fields that this request sets.
+    /// The field manager of this request.
     pub field_manager: String,
     /// What happens to unknown fields.
     pub field_validation: FieldValidation,

@@ -157,7 +157,7 @@ impl Engine {
         Ok(limits)
     }
 
-    /// Keeps the quotas current, and notes where a committed write changes what they count.
+    /// Keeps the quotas current, and enqueues those whose usage a committed write changes.
     pub fn notice_quotas(&self, resource: &Resource, old: Option<&Value>, new: Option<&Value>) {
         let Some(object) = new.or(old) else { return };
         let namespace = text(object, "/metadata/namespace");

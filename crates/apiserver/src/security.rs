@@ -10,7 +10,7 @@ use crate::authn::{KeyError, StaticTokens, TokenKeys};
 use crate::flowcontrol::Limits;
 use crate::storage_limits::StorageLimits;
 
-/// Whom a server believes, beside those who are trusted in its process and those who show a certificate.
+/// What a server authenticates beside in-process clients and client certificates, and its roles, audit log and limits.
 pub struct Security {
     /// Bearer tokens from a file.
     pub tokens: StaticTokens,
@@ -19,9 +19,9 @@ pub struct Security {
     /// With `Some`, Kubernetes' default roles and bindings are kept up to date, and these cluster roles and cluster
     /// role bindings with them.
     pub roles: Option<Vec<Value>>,
-    /// Where it is written down who did what.
+    /// The audit log.
     pub audit: Option<Arc<Audit>>,
-    /// How much one client may ask at a time.
+    /// Concurrency limits.
     pub limits: Limits,
     /// How much may be stored.
     pub storage: StorageLimits,

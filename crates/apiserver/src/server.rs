@@ -51,7 +51,7 @@ impl ApiServer {
         Self::secured(config, Security::bare().map_err(ApiError::internal)?).await
     }
 
-    /// The same, where others get in too.
+    /// The same, with these authentication and authorization settings.
     pub async fn secured(config: Config, security: Security) -> Result<Self, ApiError> {
         Self::extended(config, security, None).await
     }
@@ -153,7 +153,7 @@ impl ApiServer {
         response
     }
 
-    /// Finds out who asks for what, and writes down how it ends.
+    /// Authenticates and routes a request, and writes its audit event.
     async fn handle<B>(&self, parts: Parts, body: B) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,
@@ -193,7 +193,7 @@ impl ApiServer {
         finished(answered, record)
     }
 
-    /// Writes down that a client could not prove who it is.
+    /// Writes the audit event of a request that could not be authenticated.
     fn note_refusal(&self, parts: &Parts, error: &ApiError) {
         let Some(audit) = self.engine.security.audit.as_ref().filter(|_| error.code == 401) else { return };
         let target = Target::parse(parts.uri.path());
@@ -275,7 +275,7 @@ impl ApiServer {
             let response = self.engine.perform(&sent, call).await?;
             return Ok(response.map(|body| body.holding(watch)));
         }
-        // What was begun is finished, even if the client hangs up: others follow what is written.
+        // A write is finished even if the client hangs up: watchers follow what is written.
         let engine = self.engine.clone();
         let performed = tokio::spawn(async move {
             let work = engine.perform(&sent, call);

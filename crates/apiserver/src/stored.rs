@@ -53,7 +53,7 @@ pub fn parse(bytes: &[u8]) -> Value {
     read(bytes)
 }
 
-/// The few facts of an object's metadata that housekeeping asks for, read without the rest.
+/// The few fields of an object's metadata that controllers need, read without the rest.
 #[derive(Debug, Deserialize)]
 pub struct Outline {
     /// The facts.

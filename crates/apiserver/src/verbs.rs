@@ -116,7 +116,7 @@ impl Engine {
         }
     }
 
-    /// Does what the method asks of the resource.
+    /// Dispatches a request to its verb.
     pub async fn perform(self: &Arc<Self>, sent: &Sent, call: Call) -> Result<Response<Body>, ApiError> {
         let answer = match (call.resource.is_stored(), call.name.is_some(), call.part()) {
             // A review is no object: it has no columns and no metadata.

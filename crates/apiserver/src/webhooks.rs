@@ -43,7 +43,7 @@ pub(crate) struct Webhooks {
     following: Mutex<()>,
 }
 
-/// A write that webhooks are asked about.
+/// A write that webhooks are called for.
 #[derive(Clone, Copy)]
 pub(crate) struct WriteAttributes<'a> {
     pub call: &'a Call,
@@ -87,7 +87,7 @@ impl Engine {
     ) -> Result<Vec<String>, ApiError> {
         let hooks = self.webhooks.mutating.load_full();
         let mut warnings = Vec::new();
-        // Who wants to know of changes and has not been told of one, and who has to be asked again.
+        // The webhooks that want reinvocation and have not seen the latest change, and those to call again.
         let (mut content, mut again) = (Vec::new(), BTreeSet::new());
         for is_first in [true, false] {
             for (number, hook) in hooks.iter().enumerate() {
@@ -170,7 +170,7 @@ impl Engine {
         }
     }
 
-    /// Asks one webhook. What fails counts as its policy says.
+    /// Calls one webhook. A failed call counts as its failure policy says.
     async fn ask(
         &self,
         hook: &Hook,

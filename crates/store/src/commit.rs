@@ -13,7 +13,7 @@ use crate::{Change, Entry, Event, EventKind, Expect, Revision, Tally, Write, Wri
 /// Table names and keys have two bytes for their length on disk; this leaves room for both.
 const NAME_BYTES_MAX: usize = 4096;
 
-/// The only one who changes an index.
+/// The committer: the only component that changes an index.
 pub(crate) struct Committer<B> {
     pub(crate) index: Arc<Index>,
     pub(crate) backend: B,

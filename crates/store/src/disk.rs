@@ -84,7 +84,7 @@ impl Counters {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes how a write went; says so when that changes.
+    /// Records the outcome of a write, and logs when it changes.
     fn note(&self, failed: Option<&StorageError>) {
         let mut failure = self.failure();
         match (failure.is_some(), failed) {
@@ -97,7 +97,7 @@ impl Counters {
         *failure = failed.map(StorageError::to_string);
     }
 
-    /// Notes why nothing can be written any more until the store is opened again.
+    /// Records why nothing can be written any more until the store is opened again.
     pub(crate) fn give_up(&self, why: &str) {
         self.broken.store(true, Ordering::Relaxed);
         *self.failure() = Some(why.to_owned());
@@ -144,7 +144,7 @@ pub(crate) fn open(
         counters,
     };
     if stale.is_some() {
-        // A file of its own can be deleted as soon as its history is compacted.
+        // The stale data then has log files of its own, which can be deleted as soon as their history is compacted.
         disk.rotate();
     }
     disk.count_log_bytes();

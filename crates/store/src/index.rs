@@ -170,7 +170,7 @@ impl Index {
             state.apply(record);
         }
         let wakes: Vec<_> = touched.into_iter().filter_map(|name| state.tables[name].wake()).collect();
-        // Those who are woken want the lock.
+        // Woken watchers take the lock.
         drop(state);
         for wake in wakes {
             wake.send_replace(());

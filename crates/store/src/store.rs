@@ -142,7 +142,7 @@ impl Store {
         self.inner.index.range(table, range)
     }
 
-    /// The same, for who takes them one at a time.
+    /// The same, for callers that read entries one at a time.
     pub fn scan(&self, table: &str, range: Range<'_>) -> Result<Scan, ReadError> {
         self.inner.index.found(table, range).map(Scan::new)
     }

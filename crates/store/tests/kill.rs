@@ -136,7 +136,7 @@ async fn events(store: &Store) -> Vec<(Revision, Vec<u8>, EventKind)> {
     let mut next = store.compacted() + 1;
     let mut events = Vec::new();
     while next <= store.revision() {
-        for event in watch.next().await.expect("nobody compacts").events {
+        for event in watch.next().await.expect("no compaction").events {
             assert_eq!(event.revision, next);
             next += 1;
             events.push((event.revision, event.value.to_vec(), event.kind));

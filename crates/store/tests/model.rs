@@ -261,7 +261,7 @@ impl World<'_> {
         }
         tokio::select! {
             biased;
-            batch = watcher.watch.next() => panic!("nobody wrote {batch:?}"),
+            batch = watcher.watch.next() => panic!("no write caused {batch:?}"),
             () = std::future::ready(()) => {}
         }
         watcher.seen = newest;
@@ -298,7 +298,7 @@ impl World<'_> {
                 assert!(batch.revision <= self.model.revision());
             }
         }
-        self.store = Store::open(directory, OPTIONS).expect("nobody damaged it");
+        self.store = Store::open(directory, OPTIONS).expect("the files are intact");
         for watcher in std::mem::take(&mut self.watchers) {
             self.watch(watcher.table, watcher.prefix, watcher.seen);
         }

@@ -108,7 +108,7 @@ fn map_items(schema: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// The keys that identify list elements must be required or have a default.
+/// The keys that identify list elements must always be set: required or defaulted, and not nullable.
 fn keyed_items(schema: &Value, list_type: &str, path: &str) -> Vec<FieldError> {
     let items = &schema["items"];
     let mut errors = Vec::new();

@@ -85,7 +85,7 @@ impl<'a> Scene<'a> {
         Self { policy, variables, rights, made: RefCell::default() }
     }
 
-    /// Asks everything that the policy asks.
+    /// Evaluates all validations and audit annotations of the policy.
     pub fn findings(&self) -> Findings {
         let mut findings = Findings::default();
         match self.policy.conditions.hold(self) {

@@ -11,7 +11,7 @@ use supervise::Recovered as _;
 /// When a file is full, and how many full ones are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotation {
-    /// A file of this size is put aside.
+    /// A file of this size is rotated.
     pub bytes_max: u64,
     /// So many of those are kept.
     pub kept: usize,
@@ -79,7 +79,7 @@ impl AuditFile {
         run_blocking.iter().take(surplus).try_for_each(|(_, path)| std::fs::remove_file(path))
     }
 
-    /// The files that were put aside, oldest first.
+    /// The rotated files, oldest first.
     fn run_blocking(&self) -> io::Result<Vec<(u64, PathBuf)>> {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -62,7 +62,7 @@ pub struct AuditPolicy {
     rules: Vec<Rule>,
     #[serde(default)]
     omit_stages: Vec<Stage>,
-    /// Whether requests of clients that could not prove who they are are written down whatever the rules say.
+    /// Whether unauthenticated requests are logged whatever the rules say.
     #[serde(skip)]
     records_refusals: bool,
 }
@@ -110,7 +110,7 @@ impl AuditPolicy {
         }
     }
 
-    /// Who did what, about every request that may change something, and none of the bodies.
+    /// Level `Metadata` for every request that may change something: no bodies.
     pub fn changes() -> Self {
         let rule = |level, verbs: &[&str]| Rule {
             level,
@@ -132,7 +132,7 @@ impl AuditPolicy {
         }
     }
 
-    /// Whether a request of a client that could not prove who it is is written down.
+    /// Whether an unauthenticated request is logged.
     pub(super) fn records_refusal(&self, anonymous: &Identity, action: &Action<'_>) -> bool {
         let (level, omitted) = self.level(anonymous, action);
         self.records_refusals || (level > Level::None && !omitted.contains(&Stage::ResponseComplete))

@@ -113,7 +113,7 @@ impl Engine {
         Ok(Some((claim, object)))
     }
 
-    /// Who the bearer of a token is, if everything that it is bound to is still there.
+    /// The identity of a token's bearer, if everything that it is bound to still exists.
     pub(super) fn account_identity(&self, claims: &Claims) -> Result<Identity, String> {
         let now = (self.now)().as_second();
         if now > claims.expires + LEEWAY_SECONDS {

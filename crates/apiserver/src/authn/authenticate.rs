@@ -19,7 +19,7 @@ pub(crate) fn is_public(path: &str) -> bool {
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
 impl Engine {
-    /// Who asks, and on whose behalf. Credentials that prove nothing are worse than none.
+    /// The requesting user, with impersonation applied. An invalid credential is a 401, even where none is needed.
     pub fn authenticate(&self, parts: &Parts) -> Result<Identity, ApiError> {
         let identity = match parts.extensions.get::<Identity>() {
             Some(identity) => identity.clone(),

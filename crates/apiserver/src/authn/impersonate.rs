@@ -108,7 +108,7 @@ fn wanted(headers: &HeaderMap) -> Result<Wanted, ApiError> {
     Ok(Wanted { user, uid, groups, extra })
 }
 
-/// The groups of whom is acted as; where none are named, those that follow from the name.
+/// The groups of the impersonated user; if none are named, those that follow from the user name.
 fn groups(user: &str, named: Vec<String>) -> Vec<String> {
     let mut groups = match (named.is_empty(), account_of(user)) {
         (true, Some((namespace, _))) => account_groups(namespace),

@@ -165,7 +165,7 @@ impl TokenKeys {
         }
     }
 
-    /// The public keys, for others who check tokens.
+    /// The public keys, for other servers that verify tokens.
     pub(crate) fn key_set(&self) -> Value {
         let entries = self.keys.iter().map(|(id, key)| {
             let point = key.public_key().as_ref();

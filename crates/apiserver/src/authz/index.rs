@@ -20,7 +20,7 @@ const ROLES: [&str; 2] = ["rbac.authorization.k8s.io/roles", "rbac.authorization
 const BINDINGS: [&str; 2] =
     ["rbac.authorization.k8s.io/rolebindings", "rbac.authorization.k8s.io/clusterrolebindings"];
 
-/// Everything that decides who may do what.
+/// The roles and bindings that RBAC decides by.
 #[derive(Default)]
 pub(crate) struct Rbac {
     /// Held for moments; written only when a role or binding changes.

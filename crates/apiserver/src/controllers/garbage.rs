@@ -91,7 +91,7 @@ impl Engine {
         Some(Place { table: resource.table.clone(), key: key.into() })
     }
 
-    /// Looks at one object: what its dependents or its owners ask for.
+    /// Processes one object: what its owners or its dependents require.
     pub(super) async fn tend_ownership(&self, place: &Place) -> Result<(), ApiError> {
         let Some(entry) = self.store.get(&place.table, &place.key) else { return Ok(()) };
         let registry = self.registry.load_full();

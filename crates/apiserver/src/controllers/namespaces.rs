@@ -108,7 +108,7 @@ impl Engine {
         Ok(usize::from(self.store.get(&resource.table, &entry.key).is_some()))
     }
 
-    /// Empties a definition that is on its way out; otherwise sees whether its names are free by now.
+    /// Deletes the objects of a terminating definition; otherwise checks whether its names are free by now.
     pub(super) async fn tend_definition(&self, name: &str) -> Result<(), ApiError> {
         let Some(entry) = self.store.get(definitions::TABLE, name) else {
             self.retry_refused_definitions();

@@ -125,7 +125,7 @@ async fn half_of_the_threads_are_enough_for_one_of_several_users() {
     assert_eq!(at_once(&fresh, computed).await, 2, "administrators are company as well");
 }
 
-/// Who waits keeps no thread, so that more of it goes on at once than there are threads to share.
+/// Work that waits holds no thread, so more work is in progress at once than there are threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_keeps_no_thread() {
     let turns = turns(100, 100);
@@ -158,7 +158,7 @@ async fn a_connection_is_paid_by_who_asks() {
     };
     let of = |user: &str| turns.with(|state| state.company.threads_of(user)).try_acquire_owned();
     let strangers = of("").expect("free");
-    check(false, "strangers are busy");
+    check(false, "unauthenticated clients are busy");
     payer.becomes(Some(&user("heavy")));
     check(true, "heavy is not");
     let heavy = of("heavy").expect("free");
@@ -169,10 +169,10 @@ async fn a_connection_is_paid_by_who_asks() {
     payer.becomes(Some(&Identity::named("root", [crate::authn::ADMINISTRATORS])));
     check(true, "administrators do not wait");
     payer.becomes(None);
-    check(false, "a stranger again");
+    check(false, "unauthenticated again");
     payer.becomes(Some(&Identity::anonymous()));
     check(false, "as strange as any");
     drop((strangers, heavy));
-    check(true, "nobody is busy");
+    check(true, "no user is busy");
     assert!(turns.with(|state| state.users.is_empty()));
 }

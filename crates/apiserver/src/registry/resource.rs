@@ -67,7 +67,7 @@ pub struct Definition {
     pub object: Value,
     /// The kind it describes.
     pub kind: CustomKind,
-    /// Who converts its objects, where only a webhook can.
+    /// The conversion webhook of its objects, if there is one.
     pub converter: Option<Converter>,
     /// What was written before this revision may have another version or lack a default.
     pub since: Revision,
@@ -139,7 +139,7 @@ impl Resource {
             .is_some_and(|rest| rest.first() == Some(&b'"'))
     }
 
-    /// Who converts objects between its versions, where only a webhook can.
+    /// The conversion webhook between its versions, if there is one.
     pub fn converter(&self) -> Option<&Converter> {
         self.custom.as_ref()?.converter.as_ref()
     }

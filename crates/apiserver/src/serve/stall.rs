@@ -104,7 +104,7 @@ mod tests {
         });
         ours.write_all(&[0; 64]).await.expect("fifty seconds are not too long");
         let _unread = reader.await.expect("the reader");
-        let error = ours.write_all(&[0; 64]).await.expect_err("nobody reads");
+        let error = ours.write_all(&[0; 64]).await.expect_err("the client does not read");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 }

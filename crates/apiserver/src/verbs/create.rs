@@ -16,7 +16,7 @@ use apimachinery::error::{ApiError, Subject};
 
 /// How often a generated name is tried anew when it is taken.
 const GENERATED_NAMES_MAX: usize = 8;
-/// How often a create that others overtake is held against the quotas of its namespace.
+/// How often a create that loses a race is checked again against the quotas of its namespace.
 const QUOTA_CHECKS_MAX: usize = 16;
 
 impl Engine {
@@ -76,7 +76,7 @@ impl Engine {
                     return Ok(payload.at(revision));
                 }
                 Err(WriteError::Conflict { .. }) => return Err(exists()),
-                // Others have used up the quota since it was read, or their writes failed and it is free again.
+                // Concurrent writes have used up the quota since it was read, or they failed and it is free again.
                 Err(WriteError::LimitReached { .. }) => {}
                 Err(error) => return Err(store_error(error)),
             }
@@ -84,7 +84,7 @@ impl Engine {
         Err(ApiError::conflict(call.resource.subject(name), "its quota is used up and freed again too often"))
     }
 
-    /// Things can be made only in a namespace that is there and not on its way out.
+    /// NamespaceLifecycle: objects can be created only in a namespace that exists and is not terminating.
     fn check_namespace(&self, call: &Call, name: &str) -> Result<(), ApiError> {
         let Some(namespace) = call.namespace.as_deref() else { return Ok(()) };
         let subject = Subject { group: "", resource: "namespaces", name: namespace };
@@ -103,7 +103,7 @@ impl Engine {
         Err(error)
     }
 
-    /// Nothing is added to a kind that is on its way out.
+    /// No object can be created of a kind whose definition is terminating.
     fn check_definition(&self, call: &Call, name: &str) -> Result<(), ApiError> {
         let definition = call.resource.custom.as_ref();
         match definition.is_some_and(|definition| self.controllers.is_ending(&definition.name)) {

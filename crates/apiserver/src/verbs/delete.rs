@@ -21,7 +21,7 @@ use apimachinery::error::ApiError;
 
 /// Keeps an object until its dependents are gone.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// Keeps an object until its dependents have been let go.
+/// The finalizer that keeps an object until its dependents have been orphaned.
 pub(crate) const ORPHAN: &str = "orphan";
 
 impl Engine {

@@ -20,14 +20,14 @@ pub(crate) struct Draft {
     pub ownership: Ownership,
 }
 
-/// Who comes to own the fields of a draft, and how.
+/// How field ownership of a draft is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ownership {
     /// The writer owns what it changes.
     Update,
     /// The draft is an applied configuration: the writer owns what it names, and conflicts are refused.
     Apply,
-    /// The draft already says who owns what.
+    /// The draft already has its `managedFields`.
     Settled,
 }
 

@@ -98,7 +98,7 @@ impl Engine {
         }
     }
 
-    /// A revision that has not happened yet: the client is asked to wait.
+    /// A revision in the future: the client gets a timeout with a retry hint.
     pub fn too_large(&self, revision: Revision) -> ApiError {
         let message = format!("Too large resource version: {revision}, current: {}", self.store.revision());
         let mut error = ApiError::timeout(format!("Timeout: {message}"));

@@ -72,7 +72,7 @@ impl Engine {
     }
 }
 
-/// Who applies what is not there yet creates it, and has to be allowed to: a patch alone is not enough.
+/// Applying an object that does not exist creates it, so it needs the permission `create` beside `patch`.
 fn creation(call: &Call) -> Action<'_> {
     let namespace = call.namespace.as_deref().unwrap_or_default();
     let (group, resource) = (&*call.resource.group, &*call.resource.plural);

@@ -119,7 +119,7 @@ fn action(spec: &Value) -> Action<'_> {
     Action::on(text(attributes, "/verb"), object)
 }
 
-/// Whom a review asks about.
+/// The user that a review asks about.
 fn subject(spec: &Value) -> Identity {
     Identity {
         user: text(spec, "/user").to_owned(),

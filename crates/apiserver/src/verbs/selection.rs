@@ -8,7 +8,7 @@ use crate::verbs::Call;
 use apimachinery::error::ApiError;
 use apimachinery::selector::{FieldSelector, LabelSelector};
 
-/// Reading selectors that are longer than this keeps others waiting.
+/// Selectors longer than this are parsed with `run_blocking`.
 const LONG_BYTES: usize = 1_024;
 
 /// The objects a request is about: a range of keys and two selectors.

@@ -46,7 +46,7 @@ impl Engine {
             object["metadata"]["name"] = call.name().into();
         }
         if mode != Ownership::Apply {
-            // Who owns the fields of a new object is for the server to say.
+            // Clients do not set `managedFields` of a new object; the server does.
             metadata_of(&mut object).remove("managedFields");
         }
         self.stamp_new(call, &mut object);
@@ -149,7 +149,7 @@ impl Engine {
         }
     }
 
-    /// Asks the rules from outside about a write. What the schema refuses is refused by the schema, whatever the
+    /// Calls the admission hook for a write. What the schema refuses is refused by the schema, whatever the
     /// rules would have said about it.
     fn admit_valid(
         &self,
@@ -167,7 +167,7 @@ impl Engine {
         })
     }
 
-    /// Asks the rules from outside.
+    /// Calls the admission hook.
     pub fn admit(
         &self,
         call: &Call,

@@ -94,7 +94,7 @@ impl Engine {
                 self.noticed(&call.resource, Some(old), (!gone).then_some(object));
                 Ok(payload.at(revision))
             }
-            // A quota that others have used up since is looked at again, as a state that moved is.
+            // A quota that concurrent writes have used up since is checked again, as after a conflict.
             Err(WriteError::Conflict { .. } | WriteError::LimitReached { .. }) => {
                 Err(ApiError::conflict(call.resource.subject(call.name()), MODIFIED))
             }

@@ -159,7 +159,7 @@ impl Running {
             if !chunk.is_empty() {
                 return Some(chunk.freeze());
             }
-            // Nothing of it was wanted; others may have something to do before the next part is looked at.
+            // Nothing of it matched; other tasks may run before the next part is filtered.
             tokio::task::yield_now().await;
         }
         None

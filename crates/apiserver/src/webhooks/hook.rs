@@ -28,7 +28,7 @@ pub(super) struct Hook {
     pub timeout: Duration,
     pub is_ignored_when_failing: bool,
     pub side_effects: SideEffects,
-    /// Whether it wants to see what others made of the object after it (`reinvocationPolicy`).
+    /// Whether it is called again after later webhooks changed the object (`reinvocationPolicy`).
     pub is_asked_again: bool,
     pub matching: Matching,
     pub conditions: Conditions,

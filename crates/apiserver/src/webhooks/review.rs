@@ -30,7 +30,7 @@ pub(super) fn question(uid: &str, asking: &WriteAttributes<'_>, object: &Value) 
     json!({ "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request })
 }
 
-/// Who wants to do what, without the objects themselves.
+/// The attributes of the request, without the objects themselves.
 pub(crate) fn request(asking: &WriteAttributes<'_>, object: &Value) -> Value {
     let resource = &asking.call.resource;
     let kind = json!({ "group": resource.group, "version": resource.version, "kind": resource.kind });

@@ -276,7 +276,7 @@ impl Server {
         Self::with(store, None).await
     }
 
-    /// The same, for those whom `security` lets in.
+    /// The same, with these authentication and authorization settings.
     pub async fn with(store: Store, security: Option<Security>) -> Self {
         Self::at(store, security, Arc::new(jiff::Timestamp::now)).await
     }

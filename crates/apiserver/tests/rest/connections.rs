@@ -76,7 +76,7 @@ async fn a_ping_extends_neither_deadline() {
     known.write_all(PREFACE).await.expect("taken");
     known.write_all(&authorized_request()).await.expect("taken");
     let (stranger, known) = tokio::join!(ping_until_end(stranger), ping_until_end(known));
-    assert!(stranger < Duration::from_secs(10), "who proves nothing is let go: {stranger:?}");
+    assert!(stranger < Duration::from_secs(10), "unauthenticated clients are disconnected: {stranger:?}");
     assert!(known > Duration::from_millis(1_500), "who proved something may rest: {known:?}");
     assert!(known < Duration::from_secs(20), "but not for ever: {known:?}");
 }

@@ -339,7 +339,7 @@ async fn half_open(attackers: &Handle, listening: &Arc<Listening>) -> Running {
     Running { tasks: vec![task], answered: None }
 }
 
-/// Threads of their own for some of those who take part, as they would have on the network.
+/// A runtime of their own for some participants, as they would have on the network.
 pub fn threads(count: usize) -> Runtime {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(count).enable_all().build().expect("a runtime")

@@ -50,7 +50,7 @@ async fn finalizers_keep_an_object() {
     assert!(refused.refusal().2.contains("no new finalizers can be added"), "{}", refused.text);
     let undo = json!({ "metadata": { "deletionTimestamp": null } });
     let kept = server.ask(Ask::merge(&path, undo)).await.expect(200);
-    assert!(kept["metadata"]["deletionTimestamp"].is_string(), "nobody takes a deletion back");
+    assert!(kept["metadata"]["deletionTimestamp"].is_string(), "a deletion cannot be undone");
     server.ask(Ask::merge(&path, json!({ "metadata": { "finalizers": ["a.io/y"] } }))).await.expect(200);
     let last = server.ask(Ask::merge(&path, json!({ "metadata": { "finalizers": null } }))).await.expect(200);
     assert!(last["metadata"].get("finalizers").is_none());
@@ -129,7 +129,7 @@ async fn status_and_spec_keep_to_themselves() {
     let mut wanted = deployment("s");
     wanted["status"] = json!({ "replicas": 7 });
     let made = server.ask(Ask::post(DEPLOYMENTS, wanted)).await.expect(201);
-    assert!(made["status"].get("replicas").is_none(), "nobody creates a status");
+    assert!(made["status"].get("replicas").is_none(), "status is ignored on create");
     let path = format!("{DEPLOYMENTS}/s");
     let mut both = made.clone();
     both["spec"]["replicas"] = 5.into();

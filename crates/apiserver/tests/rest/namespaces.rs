@@ -52,7 +52,7 @@ async fn a_namespace_empties_itself() {
         })
     };
     server.until(&format!("{NAMESPACES}/doomed"), has_condition).await;
-    // What is held can still be changed, which is how it is let go.
+    // An object with finalizers can still be changed, which is how they are removed.
     server
         .ask(Ask::merge(&format!("{maps}/held"), json!({ "metadata": { "finalizers": null } })))
         .await

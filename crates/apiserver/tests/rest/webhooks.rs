@@ -265,7 +265,7 @@ async fn a_webhook_is_found_by_its_service() {
         .expect(201);
     // It is reached, and shows a certificate for another name than that of the Service.
     assert_eq!(why("localhost.default.svc").await, 500);
-    assert!(webhook.asked().is_empty(), "nothing is told to whom nobody knows");
+    assert!(webhook.asked().is_empty(), "a webhook with an untrusted certificate gets no request");
 }
 
 #[tokio::test]

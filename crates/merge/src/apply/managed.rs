@@ -30,7 +30,7 @@ impl Operation {
     }
 }
 
-/// Who owns: entries with one owner are one entry.
+/// The identity of an owner: entries with the same one are merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     pub manager: String,

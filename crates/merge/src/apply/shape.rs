@@ -216,7 +216,7 @@ impl<'s> Shape<'s> {
     /// What an absent field of a present object stands for. In kinds that Kubernetes has Go types for,
     /// structs, and fields that are always written, are there with their zero value.
     pub fn absent(&self, name: &str) -> Option<&'static Value> {
-        // `metadata` itself is not owned, so it may stay.
+        // `metadata` itself is not owned, so an absent one counts as an empty object.
         if self.is_metadata(name) {
             return Some(&EMPTY_OBJECT);
         }

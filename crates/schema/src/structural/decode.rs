@@ -51,7 +51,7 @@ pub fn converter_fault(
     Decoder { name_of, voice: Voice::Converter }.value(value, schema, kind, place, 0)
 }
 
-/// Who refuses a value of the wrong type.
+/// Which decoder refuses a value of the wrong type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Voice {
     Decoder,

@@ -34,7 +34,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Length and pattern; the first that fails is the only one told.
+/// Length and pattern; only the first failure is reported.
 pub(super) fn string(text: &str, rules: Option<&Rules>, path: &str) -> Outcome {
     let mut outcome = Outcome::default();
     let Some(rules) = rules else { return outcome };

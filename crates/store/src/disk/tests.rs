@@ -105,7 +105,7 @@ impl Clients {
                 Some(expected) => assert_eq!(&told, expected, "{context}: revision {}", event.revision),
                 None => assert!(
                     event.revision > last && self.unknown.contains(&told),
-                    "{context}: nobody wrote {told:?} at {}",
+                    "{context}: no write requested {told:?} at {}",
                     event.revision
                 ),
             }
@@ -133,7 +133,7 @@ async fn events(store: &Store) -> Vec<Event> {
     let mut watch = store.watch("t", "", store.compacted()).expect("the compacted revision can be watched");
     let mut events: Vec<Event> = Vec::new();
     while events.last().map_or(store.compacted(), |event| event.revision) < store.revision() {
-        let batch = watch.next().await.expect("nobody compacts or closes");
+        let batch = watch.next().await.expect("no compaction and no close");
         for event in batch.events {
             let previous = events.last().map_or(store.compacted(), |event| event.revision);
             assert_eq!(event.revision, previous + 1);
@@ -163,7 +163,7 @@ async fn survive(fault: Fault, seed: u64) -> usize {
         clients.run(&store, seed, 24).await;
         clients.check(&store, &format!("running, {context}")).await;
         let last = clients.acknowledged.keys().next_back().copied().unwrap_or(0);
-        assert_eq!(store.revision(), last, "nobody sees what was answered with an error, {context}");
+        assert_eq!(store.revision(), last, "failed writes are invisible, {context}");
         drop(store);
     }
     let calls = sim.calls();
@@ -253,7 +253,7 @@ fn that_writes_fail_is_known_until_there_is_room_again() {
         assert!(store.write_failure().is_some(), "there is still no room");
         sim.set_fault(Fault::None);
         store.try_writing_again().await;
-        assert_eq!(store.write_failure(), None, "although nobody has written");
+        assert_eq!(store.write_failure(), None, "although there was no write");
         store.write(write("key-0", b"two", EventKind::Put)).await.expect("it is written");
         drop(store);
         let found = open(&sim, "restart").get("t", "key-0").map(|entry| entry.value.to_vec());
