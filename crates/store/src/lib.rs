@@ -1,8 +1,8 @@
-//! What was written: a revisioned, durable key-value log. Knows nothing of Kubernetes objects.
+//! The store: a revisioned (MVCC), durable key-value log. Knows nothing of Kubernetes objects.
 //!
 //! Every write gets the next revision; reads see any revision that compaction has not passed; a watch is
 //! a cursor over a table's events. The index lives in memory and serves all reads; a backend (memory or
-//! disk) makes a group of writes durable before anybody can see them. The file format is described in
+//! disk) makes a group of writes durable before readers can see them. The file format is described in
 //! `docs/store-format.md`.
 
 mod backend;

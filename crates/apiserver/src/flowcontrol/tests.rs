@@ -41,7 +41,7 @@ async fn users_take_turns_whatever_the_length_of_their_queues() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_that_nobody_takes_is_not_lost() {
+async fn a_slot_whose_request_timed_out_is_not_lost() {
     let turns = turns(1, 100);
     let mut first = turns.enter(&user("a")).expect("room").expect("a place");
     first.turn().await.expect("served");

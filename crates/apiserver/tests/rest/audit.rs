@@ -65,7 +65,7 @@ async fn who_did_what_with_what_outcome() {
 }
 
 #[tokio::test]
-async fn refusals_and_whom_somebody_acts_as_are_written_down() {
+async fn refusals_and_impersonation_are_audited() {
     let written = Written::new("[{ level: Metadata }]").await;
     let refused = written.server.ask_bare(Ask::get("/api/v1/secrets").token("t-eve")).await;
     let ask = Ask::get("/api/v1/pods").token("t-root").header("impersonate-user", "eve");

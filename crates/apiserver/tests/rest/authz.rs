@@ -103,7 +103,7 @@ async fn roles_gather_the_rules_of_others() {
 }
 
 #[tokio::test]
-async fn nobody_gives_away_what_they_do_not_have() {
+async fn rbac_prevents_privilege_escalation() {
     let server = Server::secured(TOKENS).await;
     server.namespace("a").await;
     let rules = json!([

@@ -151,7 +151,7 @@ async fn what_objects_say_is_counted_too() {
 }
 
 #[tokio::test]
-async fn the_status_tells_how_much_is_used() {
+async fn the_status_reports_usage() {
     let server = limited(json!({ "count/secrets": "3", "configmaps": "9", "cpu": "1" })).await;
     server.tend();
     let status = |used: Value, hard: Value| {

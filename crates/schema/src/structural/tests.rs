@@ -39,7 +39,7 @@ fn check_decode(object: Value, expected: &str) {
 }
 
 #[test]
-fn wrong_types_are_told_as_go_tells_them() {
+fn wrong_types_are_reported_as_in_go() {
     let field = |found: &str, place: &str, wanted: &str| {
         format!("json: cannot unmarshal {found} into Go struct field {place} of type {wanted}")
     };

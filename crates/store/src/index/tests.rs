@@ -76,7 +76,7 @@ fn a_long_list_is_read_at_one_revision_also_when_it_is_read_in_slices() {
 }
 
 #[test]
-fn packed_history_tells_the_same_and_holds_no_value_as_it_came() {
+fn packed_history_reads_the_same_and_holds_no_plain_value() {
     let index = Index::default();
     let value =
         |number: u64| Bytes::from(format!("{{\"number\":{number},\"text\":\"{}\"}}", "words ".repeat(200)));

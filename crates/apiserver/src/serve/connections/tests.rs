@@ -20,7 +20,7 @@ fn user(permit: &ConnectionPermit, name: &str) -> bool {
 }
 
 #[tokio::test]
-async fn the_address_with_the_most_strangers_makes_room() {
+async fn the_address_with_the_most_unauthenticated_connections_makes_room() {
     let connections = Connections::new(limits(5, 10));
     let honest = connections.admit(address(1)).expect("there is room");
     let hostile: Vec<_> = (0..4).filter_map(|_| connections.admit(address(2))).collect();
