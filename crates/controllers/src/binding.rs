@@ -1,5 +1,5 @@
-//! What does each member receive? Asks `decide` and writes one Work per member; a binding that goes takes
-//! its Works along.
+//! The binding controller: renders one Work per target member through `decide` and writes it. Deleting a binding
+//! deletes its Works (finalizer).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

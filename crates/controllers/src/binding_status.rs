@@ -1,5 +1,5 @@
-//! How is the whole doing? Gathers what the Works of a binding report into the binding's status, and from
-//! there into the template's.
+//! The status aggregator: collects the status of a binding's Works into the binding's status, and from there into the
+//! template's.
 
 use std::sync::Arc;
 

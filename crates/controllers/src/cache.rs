@@ -1,6 +1,5 @@
-//! What the controllers know of the control plane: one `decide::Snapshot`, kept current by watches, and the
-//! Works by the binding they belong to. Nobody acts before it is complete, so a cold view is never read as
-//! "absent".
+//! The informer cache: one `decide::Snapshot` that watches keep current, with the Works indexed by their binding.
+//! Controllers start after every informer has synced, so a cold cache is never read as "absent".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,7 +87,7 @@ struct WorkIndex {
     kinds: BTreeSet<Arc<(String, String)>>,
 }
 
-/// What of a Work has to be known to tell its changes apart, and to tell on what it tells.
+/// The fields of a Work that are needed to detect its changes and to pass them on.
 struct SeenWork {
     /// Which binding it belongs to, as [`owner_of`] says.
     binding: Arc<str>,
@@ -131,7 +130,7 @@ impl Cache {
         let mut snapshot = self.write();
         self.inner.injector.at("view", &object);
         let touched = snapshot.take(object).unwrap_or_else(|error| {
-            // An object that nobody can read was written by somebody else; it decides nothing.
+            // An object that cannot be decoded was written by another client; decisions ignore it.
             tracing::warn!(%error, "an object is left out of account");
             BTreeSet::new()
         });
@@ -162,8 +161,8 @@ impl Cache {
         };
         let TemplateKey { api_version, kind, namespace, name } = place.clone();
         let mut snapshot = self.write();
-        // A template takes its binding along, but only the binding's own watch says when it is gone: until
-        // then it has finalizers that somebody must see.
+        // Deleting a template deletes its binding, but only the binding's own watch says when it is gone: until then it
+        // has finalizers that a controller must handle.
         let place = place.binding();
         let kept = snapshot.bindings.get(&place).cloned();
         let touched =
@@ -209,7 +208,7 @@ impl Cache {
 
     /// Takes in a binding.
     pub fn put_binding(&self, key: BindingKey, mut binding: Binding) -> Option<Arc<Binding>> {
-        // Nobody decides by who owns a binding's fields, and they are most of it; a write without them keeps them.
+        // No decision depends on a binding's managedFields, and they are most of it; a write without them keeps them.
         binding.metadata.managed_fields = Vec::new();
         let needs = dependencies::noted(&binding);
         self.inner.needs.write().recovered().put(&key, needs);

@@ -1,5 +1,5 @@
-//! How is a member reached? Those that the composition root gave a client keep it; for all others one is built
-//! from what their Cluster and its Secret say, and built anew when either changes.
+//! Builds the client of each member. Members that the composition root gave a client keep it; for all others one is
+//! built from their Cluster and its Secret, and rebuilt when either changes.
 
 use api::Cluster;
 use api::cluster::{SecretReference, SyncMode};

@@ -1,5 +1,5 @@
-//! What a cluster needs on the control plane: its execution namespace, its finalizer, and the taints that
-//! tell the scheduler whether it is ready. A cluster that goes takes its execution namespace along.
+//! The cluster controller: maintains a cluster's execution namespace, its finalizer, and the health taints that the
+//! scheduler reads. Deleting a cluster deletes its execution namespace.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
         patch["metadata"]["finalizers"] = json!(all);
         changed = true;
     }
-    // What policies say about taints is somebody else's business; health is ours.
+    // `taint_policies` sets the taints of ClusterTaintPolicies; this controller sets the health taints.
     let taints = taints(&cluster, &[], (ctx.now)());
     if taints != cluster.spec.taints {
         patch["spec"] = json!({ "taints": taints });
@@ -51,7 +51,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     Ok(Action::AwaitChange)
 }
 
-/// Tells how something went; that somebody else was faster is no news.
+/// Records the result as an event; a write conflict records none.
 fn record_events(
     ctx: &Ctx,
     cluster: &Cluster,

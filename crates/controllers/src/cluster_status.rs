@@ -1,5 +1,5 @@
-//! How is a cluster? Asks its health endpoint, its version, its kinds and its nodes, and writes the answers
-//! into the Cluster's status. Asked every ten seconds; a flip of Ready is believed when it lasts.
+//! The cluster status controller: probes the health endpoint, version, API resources and nodes of a member every ten
+//! seconds, and writes the results into the Cluster's status. Ready flips only when the new result lasts.
 
 use std::time::Duration;
 
@@ -24,14 +24,14 @@ use summary::Facts;
 
 /// How long a member may take to tell what it has; what it does not tell in time stays as it is known.
 const FACTS_PATIENCE: Duration = Duration::from_secs(20);
-/// How soon a member is asked again that nobody has tried to reach.
+/// How soon a member is probed again while no connection to it has been attempted.
 const SOON: Duration = Duration::from_millis(200);
 
 /// Asks one cluster how it is.
 pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     let path = Collection::of(&kinds::CLUSTER, "").object(name);
     let Some(cluster) = ctx.control.get::<Cluster>(&path).await? else { return Ok(Action::AwaitChange) };
-    // An agent in the member tells how it is.
+    // The agent in the member reports its status.
     if cluster.spec.sync_mode == SyncMode::Pull {
         return agent::reconcile(ctx, &cluster, &path).await;
     }
@@ -39,7 +39,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     let settings = ctx.members.settings();
     let member = ctx.members.member(name);
     let (ready, facts) = match (ctx.members.get(name), ctx.members.why_not(name)) {
-        // Nobody has tried to find the way yet.
+        // No connection has been attempted yet.
         (None, None) => return Ok(Action::RequeueAfter(SOON)),
         (None, Some(why)) => (not_ready("StatusCollectionFailed", &why), Facts::default()),
         (Some(rest), _) => ask(&rest, settings.status_patience, &member).await,
@@ -85,7 +85,7 @@ fn not_reachable() -> Condition {
     not_ready("ClusterNotReachable", "cluster is not reachable")
 }
 
-/// Whether Works are written to the member; none as long as nobody has tried, so that a restart says nothing.
+/// Whether Works are written to the member; `None` until a write was attempted, so that a restart reports nothing.
 fn dispatching(member: &Member) -> Option<Condition> {
     Some(match member.is_left_alone()? {
         false => conditions::condition(

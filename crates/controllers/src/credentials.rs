@@ -1,5 +1,5 @@
-//! Credentials of members that end: a token is replaced when half of its life is over, by asking the member for another
-//! one with the one that still holds. Credentials that do not say when they end, such as Karmada's, are left alone.
+//! Token rotation for members: when half of a token's lifetime is over, the member is asked for a new one with the
+//! token that is still valid. Credentials without an expiry, such as Karmada's, are left alone.
 
 use std::time::Duration;
 

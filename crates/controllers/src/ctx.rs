@@ -1,4 +1,5 @@
-//! What every controller holds: the control plane, the members, the view, the clock and the queues.
+//! The context that every controller shares: clients of the control plane and the members, informer cache, clock, work
+//! queues.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
@@ -38,7 +39,7 @@ pub struct Ctx {
     pub queues: Queues,
     /// What is switched on.
     pub feature_gates: FeatureGates,
-    /// What is told and not written yet.
+    /// The event recorder, with the events that are not written yet.
     pub events: Events,
     /// What is counted.
     pub metrics: Metrics,
@@ -144,7 +145,7 @@ impl Queues {
 /// How long statuses are gathered at least.
 const STATUS_GATHER: Duration = Duration::from_secs(1);
 
-/// A queue per member, so that a slow one delays nobody else. In each of them namespaces take turns.
+/// A work queue per member, so that a slow member does not delay the others. Each is fair between namespaces.
 #[derive(Clone)]
 pub struct PerMember {
     queues: Arc<RwLock<BTreeMap<String, Queue<WorkKey>>>>,

@@ -1,5 +1,5 @@
-//! What goes along with a template? Two sides, each level-based: a binding writes down what it needs, and the
-//! binding of whatever is needed repeats the clusters of those that need it. Asks `decide` for both.
+//! The dependencies distributor (PropagateDeps), level-based on two sides: a binding records which objects it needs,
+//! and the binding of each needed object copies the clusters of the bindings that need it. `decide` decides both.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const STILL_ATTACHED: Duration = Duration::from_millis(50);
 pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     let Some(binding) = ctx.cache.binding(key) else { return Ok(Action::AwaitChange) };
     let leaves = binding.metadata.deletion_timestamp.is_some();
-    // Switched off, nothing new is taken along and nothing is taken away, but whoever leaves is let go.
+    // With the gate off no dependency is added or removed, but a binding that is being deleted is still released.
     if !ctx.feature_gates.gates.propagate_deps && !leaves {
         return Ok(Action::AwaitChange);
     }
@@ -79,7 +79,7 @@ fn tell_outside(ctx: &Ctx, binding: &Binding) {
     ctx.record_standing_event(about, COMPONENT, EventType::Warning, "DependencyOutsideNamespace", &message);
 }
 
-/// A binding that takes nothing along any more is let go once nobody repeats its clusters.
+/// Removes the finalizer of a binding without dependencies once no attached binding copies its clusters.
 async fn let_go(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> Result<Action, Error> {
     let attached = attached_to(ctx, key, binding);
     if !attached.is_empty() {
@@ -129,8 +129,8 @@ async fn write(
     written.inspect_err(|error| ctx.record_rejection(seen, error))
 }
 
-/// Brings the binding of a template in line with those that need it. It has one writer, so the bindings that
-/// need it never compete; the detector writes other fields, and whoever comes second looks again.
+/// Reconciles the binding of a needed template with the bindings that need it. This is its only writer, so those
+/// bindings never compete; the detector writes other fields, and after a conflict the reconcile is repeated.
 pub async fn attach(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
     let Some((answer, existing, needed_by)) = decide_attached(ctx, key) else {
         return Ok(Action::AwaitChange);
@@ -178,7 +178,8 @@ fn decide_attached(ctx: &Ctx, key: &TemplateKey) -> Option<Decided> {
     let own = key.binding();
     let who = ctx.cache.who_needs(template).into_iter().filter(|by| *by != own);
     let found: Vec<BindingKey> = who.collect();
-    // Nothing new is attached to what is on its way out; but whoever leaves does not have to wait for it.
+    // Nothing new is attached to a binding that is being deleted; but a binding that detaches does not have to wait for
+    // it.
     let is_attached = |by: &&Arc<Binding>| {
         let mut known = existing.iter().flat_map(|existing| &existing.spec.required_by);
         known.any(|known| known.namespace == by.metadata.namespace && known.name == by.metadata.name)
@@ -226,7 +227,7 @@ pub fn look_at_needed(ctx: &Ctx, key: &BindingKey) {
     }
 }
 
-/// Looks at a template's binding if somebody needs it; called after the template was looked at.
+/// Enqueues a template's binding if another binding needs it; called after the template was reconciled.
 pub fn touched(ctx: &Ctx, key: &TemplateKey) {
     let snapshot = ctx.cache.snapshot();
     let Some(template) = snapshot.templates.get(key) else { return };

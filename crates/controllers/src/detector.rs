@@ -1,5 +1,5 @@
-//! Which policy owns a template, and may its binding follow? Asks `decide` and writes both answers: the
-//! claim on the template, and the binding.
+//! The resource detector: decides through `decide` which policy claims a template and whether its binding follows, and
+//! writes both: the claim on the template, and the binding.
 
 use decide::claim::{Claim, ClaimReason};
 use decide::propagation::Propagation;
@@ -30,8 +30,8 @@ const COMPONENT: &str = "resource-detector";
 /// - waiting list (S3): the mark stays until the pin shows that the successor acted, so it takes a second look
 ///   to remove, and that look comes with the binding's own change.
 ///
-/// Either write carries the version that was decided upon: whoever was faster makes this one fail, and the look
-/// is repeated with what they wrote. A binding that exists although the view does not know it fails as well.
+/// Both writes carry the resourceVersion that was decided upon: after a concurrent write this one fails, and the
+/// reconcile is repeated with the new state. Creating a binding that the cache does not know yet fails as well.
 pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
     // Read everything the decision needs, once, and decide.
     let start = Instant::now();
@@ -61,7 +61,7 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
         written?;
     }
     if let Some(refusal) = &propagation.refusal {
-        // It stands until somebody changes something, however often it is looked at.
+        // The error persists until an object changes, however often the template is reconciled.
         if let Some(message) = failure(&propagation, &refusal.to_string()) {
             let about = seen.regarding.clone();
             ctx.record_standing_event(about, COMPONENT, EventType::Warning, "ApplyPolicyFailed", &message);
@@ -70,8 +70,8 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
     Ok(Action::AwaitChange)
 }
 
-/// A template that is gone takes its binding along. The control plane sees to that, except where the kind itself
-/// has gone: nobody is left who could tell that the owner is no more.
+/// Deletes the binding of a template that is gone. The garbage collector does that, except where the kind itself is
+/// gone: then it cannot tell that the owner no longer exists.
 async fn let_go(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
     let binding = ctx.cache.binding(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
     if let Some(binding) = binding.filter(|binding| binding.metadata.deletion_timestamp.is_none())
@@ -98,7 +98,7 @@ fn tell_applied(
     start: Instant,
     error: Option<&Error>,
 ) {
-    // Somebody was faster, most often ourselves: the next look sees it, and nobody needs to be told.
+    // A write conflict, most often with our own write: the next reconcile sees the new state, and no event is needed.
     if error.is_some_and(Error::is_conflict) {
         return;
     }
@@ -175,7 +175,7 @@ fn look(ctx: &Ctx, key: &TemplateKey) -> Option<(Propagation, SeenTemplate)> {
     Some((propagation, seen))
 }
 
-/// The labels and annotations that change; the resourceVersion makes sure that nobody else was faster.
+/// The labels and annotations that change; the resourceVersion makes the patch fail after a concurrent write.
 fn marks_patch(seen: &SeenTemplate, marks: &decide::claim::record::Marks) -> Value {
     json!({
         "metadata": {

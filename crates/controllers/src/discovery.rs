@@ -1,5 +1,5 @@
-//! Which kinds a cluster serves that policies could propagate: everything that can be listed, watched and
-//! deleted, in its preferred version, except what belongs to the control plane itself.
+//! API discovery: the kinds of a cluster that policies can propagate. These are all kinds that can be listed, watched
+//! and deleted, in their preferred version, except the control plane's own.
 
 use std::collections::BTreeSet;
 

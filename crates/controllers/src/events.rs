@@ -243,7 +243,7 @@ async fn write(ctx: &Ctx, key: &EventKey, news: &Event, count: u64) -> Result<()
     let found = if known { ctx.control.get::<Value>(&path).await? } else { None };
     let found = match found {
         Some(found) => found,
-        // Most news are new, so nobody asks before.
+        // Most events are new, so it is created without reading it first.
         None => match ctx.control.create(&collection, &event(key, news, count.max(1), now)).await {
             Err(Error::Conflict { .. }) => ctx.control.fetch::<Value>(&path).await?,
             created => return created.map(|_| ctx.events.note(key)),

@@ -1,5 +1,5 @@
-//! The only file that writes to members. Applies one Work's manifest, or takes it back; suspension is
-//! checked here (in `decide::works::dispatch`) and nowhere else, so nothing can forget it.
+//! The execution controller, the only module that writes to members. Applies one Work's manifest (server-side apply) or
+//! deletes it; suspension is checked here (in `decide::works::dispatch`) and nowhere else.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use report::{Counted, Outcome};
 const REFUSED: Duration = Duration::from_secs(30);
 /// How soon a manifest is tried again whose namespace came while it was refused.
 const AT_ONCE: Duration = Duration::from_millis(5);
-/// How soon it is looked again whether somebody stands behind a Work.
+/// The retry interval while the owner of a Work is unclear.
 const UNCLEAR: Duration = Duration::from_secs(1);
 /// How soon it is looked again whether there is a client for the member.
 const NO_CLIENT: Duration = Duration::from_secs(2);
@@ -75,8 +75,8 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Action, Error> {
         None => visit(ctx, key, cluster, &work).await?,
     };
     report::tell_written(ctx, &work, &visit.outcomes, start);
-    // What the member makes of it follows in moments, and both are told at once. Until then the member itself
-    // says what it has.
+    // The member's status follows within moments, and both are written together. Until then the member itself shows
+    // what it has.
     if report::is_first_delivery(&visit.outcomes) {
         return Ok(sooner(visit.next, Action::RequeueDebounced));
     }
@@ -125,7 +125,7 @@ async fn visit(ctx: &Ctx, key: &WorkKey, cluster: &Cluster, work: &Work) -> Resu
                 visit.outcomes.push(outcome);
                 visit.next = sooner(visit.next, next);
             }
-            // The member as a whole is in trouble, which its Cluster tells; the Work keeps its last word.
+            // The whole member is unreachable, which its Cluster's conditions say; the Work keeps its last status.
             Err(error) if error.is_outage() => {
                 return Ok(Delivery::later(Action::RequeueAfter(reach.member.retry())));
             }

@@ -1,5 +1,5 @@
-//! Must a binding leave a cluster, and may its old copy go? Taints, failing applications and graceful eviction in
-//! one look, all decided by `decide::eviction`; time is an input, so a look may ask for another one later.
+//! Failover: evicts bindings from clusters because of taints or failing applications, and ends graceful eviction tasks.
+//! `decide::eviction` decides; time is an input, so a reconcile may requeue itself for later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::rest::Error;
 use crate::runtime::Action;
 
 const COMPONENT: &str = "taint-manager";
-/// How long an old copy stays when nobody says otherwise.
+/// The default grace period of an eviction task, in seconds.
 const GRACE_SECONDS: i64 = 600;
 
 /// Judges one binding.

@@ -1,4 +1,5 @@
-//! Reads `--feature-gates A=true,B=false`, by Karmada's names. What the gates do is decided elsewhere.
+//! Feature gates: parses `--feature-gates A=true,B=false`, by Karmada's names. Other modules implement what a gate
+//! does.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +52,7 @@ const SWITCHES: [(&str, Switch); 7] = [
     ("WorkloadAffinity", |feature_gates| &mut feature_gates.gates.workload_affinity),
 ];
 
-/// What Karmada's controllers call the lists of what is left out.
+/// The names of Karmada's flags for skipped namespaces and kinds.
 const NAMESPACES_LEFT_OUT: &str = "skipped-propagating-namespaces";
 const KINDS_LEFT_OUT: &str = "skipped-propagating-apis";
 
@@ -93,8 +94,8 @@ fn set(feature_gates: &mut FeatureGates, name: &str, value: bool) -> Result<(), 
 }
 
 impl FeatureGates {
-    /// What was told by [`FeatureGates::told`]; names that a newer control plane has and we do not know are its own.
-    /// Whoever writes that by hand, to plan before the controllers run, must not be misunderstood.
+    /// Parses the output of [`FeatureGates::told`]; unknown names belong to a newer control plane and are ignored. A
+    /// value that a user wrote by hand, to plan before the controllers run, is an error if it cannot be parsed.
     pub fn heard(told: &BTreeMap<String, String>) -> Result<Self, Unreadable> {
         let mut feature_gates = FeatureGates::default();
         for (name, switch) in SWITCHES {
@@ -108,18 +109,18 @@ impl FeatureGates {
         Ok(feature_gates)
     }
 
-    /// Every gate and its value, and what is left out, for others to read.
+    /// Every gate with its value, and the skipped namespaces and kinds, for other processes to read.
     pub fn told(&self) -> BTreeMap<String, String> {
         let mut feature_gates = self.clone();
         let gates = SWITCHES.iter().map(|(name, switch)| (*name, switch(&mut feature_gates).to_string()));
         let mut told: BTreeMap<String, String> =
             gates.map(|(name, value)| (name.to_owned(), value)).collect();
-        // Also that nothing is, because somebody else may have written that something is.
+        // Empty lists are written as well, because an earlier writer may have set them.
         told.extend(self.skipped().map(|(name, list)| (name.to_owned(), list.to_owned())));
         told
     }
 
-    /// What differs from its default, as `Name=value`: gates, sorted, and what is left out.
+    /// The gates that differ from their default, as `Name=value`, sorted, then the skipped namespaces and kinds.
     pub fn changed(&self) -> Vec<String> {
         let (mut feature_gates, mut defaults) = (self.clone(), FeatureGates::default());
         let differs = |(name, switch): &(&str, Switch)| {

@@ -1,7 +1,8 @@
-//! Which of several replicas may write? The one that holds a Lease. It renews it in time or gives up its warrant before
-//! anybody else can take the Lease, so that two never write at once. Times of other machines are not believed: a Lease
-//! is free when nobody was seen to renew it for as long as it says, whatever else becomes of it; only its holder can
-//! give it back earlier. Where there is none, who has never seen one believes that nobody leads.
+//! Leader election with a Lease: only the replica that holds it writes. The leader renews the Lease in time or gives up
+//! its fence before another replica can take the Lease, so that two never write at once. Clocks of other machines are
+//! not trusted: a Lease expires when no renewal was observed for its duration, whatever else is done to it; only its
+//! holder can release it earlier. If there is no Lease and this replica has never seen one, it assumes that no replica
+//! leads.
 
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ impl Terms {
     }
 }
 
-/// Somebody who wants to lead.
+/// A replica that takes part in the leader election.
 pub struct LeaderElector {
     /// Where the Lease is; without a warrant, which follows from it.
     pub control: Rest,
@@ -45,7 +46,7 @@ pub struct LeaderElector {
     pub namespace: String,
     /// The name of the Lease.
     pub name: String,
-    /// Who we are, unlike anybody else.
+    /// The identity of this replica, unique among all replicas.
     pub identity: String,
     /// For how long.
     pub terms: Terms,
@@ -68,8 +69,8 @@ impl Record {
         self.holder_identity.as_deref().filter(|holder| !holder.is_empty())
     }
 
-    /// Whether its holder gave it back. Without the second mark somebody else took the name away, and the holder may
-    /// not know of it.
+    /// Whether its holder released it. Without the second mark another client removed the holder's name, and the holder
+    /// may not know of it.
     fn is_resigned(&self) -> bool {
         self.holder().is_none() && self.lease_duration_seconds == Some(RESIGNED_SECONDS)
     }
@@ -82,10 +83,10 @@ struct Lease {
     spec: Record,
 }
 
-/// Why somebody tries no longer to lead.
+/// Why a replica no longer takes part in the election.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
-    /// Nobody wants it to any more.
+    /// The process is shutting down.
     #[error("it was told to stop")]
     Shutdown,
     /// It led, and the Lease is no longer its own.
@@ -151,13 +152,13 @@ impl LeaderElector {
         }
     }
 
-    /// How much time there is: who does not lead has as much as somebody who has just begun to.
+    /// The time left to renew. A replica that does not lead has as much as a new leader.
     fn left(&self, leads_until: Option<Instant>) -> Duration {
         leads_until.map_or(self.terms.renew, |until| until.saturating_duration_since(Instant::now()))
     }
 
-    /// Says what keeps us from leading, once until it is something else: a replica that cannot lead is healthy
-    /// otherwise, and nobody would know.
+    /// Logs what keeps this replica from leading, once per cause: such a replica is healthy otherwise, and the cause
+    /// would go unnoticed.
     fn tell(&self, error: Option<Error>, told: Option<String>) -> Option<String> {
         let error = error?;
         let failure = error.to_string();
@@ -168,7 +169,7 @@ impl LeaderElector {
         Some(failure)
     }
 
-    /// Gives the Lease back, so that nobody has to wait. Only for who has stopped to write.
+    /// Releases the Lease, so that the next leader does not have to wait. Call it only after all writes have stopped.
     pub async fn resign(&self) -> Result<(), Error> {
         let Some(lease) = self.control.get::<Lease>(&self.path()).await? else { return Ok(()) };
         if lease.spec.holder_identity.as_deref() != Some(&self.identity) {
@@ -204,7 +205,7 @@ impl LeaderElector {
         let version = Some(lease.metadata.resource_version.as_str());
         match self.control.replace(&self.path(), &self.lease(&next, version)).await {
             Ok(_) => Ok(true),
-            // Somebody was faster; the next look shows who.
+            // Another replica was faster; the next read shows which.
             Err(Error::Conflict { .. }) if lease.spec.holder_identity.as_deref() != Some(&self.identity) => {
                 Ok(false)
             }
@@ -215,14 +216,14 @@ impl LeaderElector {
     async fn create(&self) -> Result<bool, Error> {
         match self.control.create(&self.collection(), &self.lease(&self.next(None), None)).await {
             Ok(_) => Ok(true),
-            // Somebody was faster; the next look shows who.
+            // Another replica was faster; the next read shows which.
             Err(Error::Conflict { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Notes what the Lease says now. Only who gives it back makes it free earlier than it was to be: its holder may be
-    /// writing still, whatever somebody else did to the Lease.
+    /// Notes the current state of the Lease. Only a release by its holder makes it free before it expires: the holder
+    /// may still be writing, whatever another client did to the Lease.
     fn observe(&self, observed: &mut Option<Observed>, record: &Record) {
         if observed.as_ref().is_some_and(|observed| observed.record == *record) {
             return;
@@ -240,7 +241,7 @@ impl LeaderElector {
     fn is_free(&self, found: Option<&Lease>, free_at: Option<Instant>) -> bool {
         let is_ours = match found.and_then(|lease| lease.spec.holder()) {
             Some(holder) => holder == self.identity,
-            // Somebody emptied or deleted it while we lead: nobody else may have it before our time is over.
+            // A client emptied or deleted it while we lead: no other replica may take it before our time is over.
             None => self.fence.is_held(),
         };
         is_ours || free_at.is_none_or(|free_at| free_at <= Instant::now())

@@ -1,4 +1,5 @@
-//! How to make it so: read, ask `decide`, write. Reaches clusters only through `kube::Client`.
+//! Controllers and their runtime (informers, work queues, leader election): read, ask `decide`, write. Clusters are
+//! reached only through `kube::Client`.
 
 pub mod binding;
 pub mod binding_status;

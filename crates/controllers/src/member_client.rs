@@ -1,5 +1,5 @@
-//! A member as a place to send requests to, with an end to patience: every request is timed, and how it went
-//! decides whether the member is worth the next one. Sends nothing by itself.
+//! The client of one member, with timeouts and a circuit breaker: every request is timed, and its result decides
+//! whether the next one is sent. Sends nothing by itself.
 
 use std::sync::Arc;
 

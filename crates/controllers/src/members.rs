@@ -1,6 +1,5 @@
-//! The members that can be reached, and what is remembered of each while this process lives: whether it
-//! answers, what it was given, and who waits for a namespace in it. All of it may be forgotten at any time;
-//! that costs requests, never a wrong write.
+//! The registry of members: the client of each, and its in-memory state (circuit breaker, what was applied, which Works
+//! wait for a namespace). All of it may be lost at any time; that costs requests, never a wrong write.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
@@ -156,12 +155,12 @@ impl Members {
         self.reached(name).map(|reached| reached.rest)
     }
 
-    /// Why a member cannot be reached; none as long as nobody has tried to find the way.
+    /// Why a member cannot be reached; `None` until a connection was attempted.
     pub fn why_not(&self, name: &str) -> Option<String> {
         self.0.lost.read().recovered().get(name).cloned()
     }
 
-    /// The way to a member, as soon as there is one, and what tells that there is another.
+    /// The client of a member, as soon as there is one, and a token that is cancelled when it is replaced.
     pub async fn reachable(&self, name: &str) -> (Rest, CancellationToken) {
         let Reached { rest, replaced, .. } = self.0.reach.until(|reach| reach.get(name).cloned()).await;
         (rest, replaced)
@@ -237,7 +236,7 @@ impl Member {
         self.memory().breaker.note(answered, Instant::now(), &self.settings)
     }
 
-    /// True while the member is left alone; none as long as nobody has tried.
+    /// True while the circuit breaker is open; `None` until a request was attempted.
     pub fn is_left_alone(&self) -> Option<bool> {
         self.memory().breaker.is_open()
     }

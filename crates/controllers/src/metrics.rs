@@ -1,5 +1,5 @@
-//! What the control plane counts, in the names that Karmada's dashboards know, and the text that Prometheus
-//! reads. Knows no server; whoever serves `/metrics` calls [`render`].
+//! The Prometheus metrics of the control plane, under the names that Karmada's dashboards use. Contains no server; the
+//! handler of `/metrics` calls [`render`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -80,7 +80,7 @@ impl Metrics {
             let own = series
                 .range((family.name, String::new())..)
                 .take_while(|((name, _), _)| *name == family.name);
-            // What was never counted is told, too, so that whoever makes a dashboard finds it.
+            // Families without samples are rendered as well, so that authors of dashboards find them.
             head(&mut text, family);
             for ((_, labels), one) in own {
                 print(&mut text, family, labels, one);

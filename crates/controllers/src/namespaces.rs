@@ -1,5 +1,5 @@
-//! Every namespace goes to every member, so that what users place there finds it. Writes Works, like any
-//! other controller; execution delivers them. The end of a namespace is the end of its Works, which it owns.
+//! The namespace sync controller: propagates every namespace to every member, so that propagated objects find it there.
+//! Writes Works, which execution applies. A namespace owns its Works, so they are deleted with it.
 
 use api::{OverridePolicy, Work, names};
 use decide::TemplateKey;

@@ -1,5 +1,5 @@
-//! How fast may workloads be evicted because of taints? A cluster that fails must not move everything at once,
-//! so each eviction gets an appointment. Knows nothing of what is evicted.
+//! The rate limiter of taint evictions: each eviction gets a time slot, so that a failing cluster does not move
+//! everything at once. Independent of what is evicted.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,7 +22,7 @@ pub struct Pace {
 
 #[derive(Default)]
 struct Diary {
-    /// The first time that nobody has yet.
+    /// The first slot that is not taken.
     free: Option<Instant>,
     appointments: BTreeMap<BindingKey, Instant>,
 }

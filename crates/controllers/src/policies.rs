@@ -1,4 +1,4 @@
-//! A policy that is being deleted is let go once no template carries its claim.
+//! The finalizer of policies: a policy that is being deleted is released once no template carries its claim.
 
 use api::kinds;
 use decide::PolicyKey;

@@ -1,5 +1,5 @@
-//! How do the templates of a policy fare? Keeps a sum per policy, moved by what changes, so that a status costs
-//! what changed and not what exists; writes when things are quiet for a moment, and only what is new.
+//! The policy status controller: keeps a count per policy, updated incrementally, so that a status costs what changed
+//! and not what exists. Writes are debounced and skipped when nothing changed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ impl Sums {
     }
 }
 
-/// Counts everything once, before anybody works: a half-counted sum must never be written.
+/// Counts everything once, before the workers start: a half-counted sum must never be written.
 pub fn count_all(ctx: &Ctx) {
     let keys: Vec<Arc<TemplateKey>> =
         ctx.cache.snapshot().templates.iter().map(|one| one.key.clone()).collect();

@@ -1,5 +1,5 @@
-//! Asks for a fresh placement of chosen workloads, once, and deletes itself when its time is over. What is asked
-//! and what the status says is `decide::rebalance`'s answer.
+//! The WorkloadRebalancer controller: triggers one rescheduling of the listed workloads, and deletes the rebalancer
+//! after its TTL. `decide::rebalance` decides what is triggered and what the status says.
 
 use std::time::Duration;
 

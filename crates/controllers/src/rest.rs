@@ -1,5 +1,5 @@
-//! Requests to one cluster, through `kube::Client` and nothing else: the same in this process and over the
-//! network. Objects go in and out as whatever serialises; who they are is in the path.
+//! The REST client of one cluster, through `kube::Client` and nothing else: the same in this process and over the
+//! network. Bodies are any serde type; the path identifies the object.
 
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ pub use path::{Collection, Path};
 /// How long any answer may take. Who has less patience says so.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What every write says of itself: who owns the fields, and that warnings are not wanted. Warnings about fields would
-/// be read by nobody: what we write is typed, and what users wrote was judged when they wrote it.
+/// The query of every write: field manager and `fieldValidation=Ignore`. No one would read the warnings: our objects
+/// are typed, and users' objects were validated when they were written.
 fn as_writer(path: &Path) -> Path {
     path.with("fieldManager", "longshore").with("fieldValidation", "Ignore")
 }
@@ -36,7 +36,7 @@ fn as_writer(path: &Path) -> Path {
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Somebody else changed the object, or was first to create it: look again.
+    /// A conflict: another client changed or created the object first; reconcile again.
     #[error("{action}: {message}")]
     Conflict {
         /// What was tried, on what.
@@ -68,7 +68,7 @@ pub enum Error {
         /// What the client said.
         source: Box<kube::Error>,
     },
-    /// It was not sent, or broken off: somebody else may write now.
+    /// The request was not sent, or was cancelled: another replica may write now.
     #[error("{action}: this replica no longer leads")]
     Fenced {
         /// What was tried, on what.
@@ -83,8 +83,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// True when somebody else was faster, most often ourselves: the next look sees it, and nobody needs to
-    /// be told.
+    /// True for a write conflict, most often with our own write: the next reconcile sees the new state, and no event is
+    /// needed.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Error::Conflict { .. })
     }
@@ -121,7 +121,7 @@ pub struct Written {
 #[derive(Clone)]
 pub struct Rest {
     client: Client,
-    /// What allows to write; nobody is asked if there is none.
+    /// The leader fence; writes are unconditional without one.
     fence: Option<LeaderFence>,
     /// How much the server can take; as much as comes if there is none.
     concurrency_limit: Option<ConcurrencyLimit>,

@@ -1,5 +1,5 @@
-//! What every controller runs on: keys in, reconciles out. A reconcile gets a key and nothing else; it
-//! may run twice, late, or after a crash. Retries and waits live here, not in controllers.
+//! The runtime of every controller: a work queue, workers, retries with backoff. A reconcile gets a key and nothing
+//! else; it may run twice, late, or after a crash. Retries and requeues live here, not in controllers.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -39,8 +39,8 @@ pub enum Action {
 pub trait Key: Clone + Eq + Ord + Hash + Debug + Send + Sync + 'static {}
 impl<Any: Clone + Eq + Ord + Hash + Debug + Send + Sync + 'static> Key for Any {}
 
-/// Runs `reconcile` for every key of the queue with so many workers, until `stop`. A key that failed or panicked comes
-/// back with growing delay, and a panic is told to `panicked`; a key is never in the hands of two workers.
+/// Runs `reconcile` for every key of the queue with so many workers, until `stop`. A key that failed or panicked is
+/// requeued with exponential backoff, and a panic is passed to `panicked`; no two workers ever hold the same key.
 pub fn run<K, Reconcile, Running, Error>(
     name: &'static str,
     queue: &Queue<K>,

@@ -1,5 +1,5 @@
-//! Where does a binding's template run, with how many replicas? Asks `decide` and writes the clusters, and
-//! what the status says about it.
+//! The scheduler: chooses through `decide` the clusters and replicas of a binding, and writes them and the status
+//! conditions.
 
 use std::time::Duration;
 
@@ -67,8 +67,8 @@ async fn ignore(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     Ok(Action::AwaitChange)
 }
 
-/// Writes the clusters into a binding that nobody has yet, so that it takes no further write. Its status, and whatever
-/// takes more than choosing clusters, is left to the look at it once it is there.
+/// Writes the clusters into a binding before it is created, which saves a write. Its status, and whatever takes more
+/// than choosing clusters, is left to the reconcile after its creation.
 pub fn place_new(ctx: &Ctx, binding: &mut Binding) {
     let has_groups = |placement: &api::Placement| !placement.cluster_affinities.is_empty();
     // Only the status could say which group it was.
@@ -116,8 +116,8 @@ async fn write(ctx: &Ctx, key: &BindingKey, seen: &Binding, outcome: &Placement)
     Ok(write_status(ctx, &path, binding, outcome).await? || news)
 }
 
-/// Whoever collects the status writes at the same time, to other fields. As long as the generation is the one
-/// that was decided upon, the decision holds.
+/// The status aggregator writes other fields at the same time. As long as the generation is the one that was decided
+/// upon, the decision holds.
 async fn write_status(
     ctx: &Ctx,
     path: &Path,
@@ -149,7 +149,7 @@ async fn write_status(
 
 fn record_events(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Instant, error: Option<&Error>) {
     let (trigger, tried, failure) = match outcome {
-        // It was placed before it was there, and nobody has heard of it.
+        // It was placed before it was created, and no event has been recorded.
         Placement::Unchanged if binding.status.last_scheduled_time.is_none() => {
             (&Trigger::Nowhere, &Vec::new(), None)
         }
@@ -182,7 +182,7 @@ fn record_events(ctx: &Ctx, binding: &Binding, outcome: &Placement, start: Insta
             let message = format!("Binding has been scheduled successfully. Result{colon} {result}");
             ctx.record_event(about(), COMPONENT, EventType::Normal, "ScheduleBindingSucceed", &message);
         }
-        // Of several groups the last word was the first one's, which is told already.
+        // With several affinity groups the last error is the first group's, which was recorded already.
         (_, Some(why)) if error.is_some() || tried.is_empty() => failed(&why),
         _ => {}
     }

@@ -1,5 +1,5 @@
-//! A control plane as it is now, read once with nothing but lists: what whoever plans or explains asks `decide`
-//! about. Writes nothing, follows nothing, and never takes what it may not read for absent.
+//! A snapshot of a control plane, read once with lists, as input of `decide` for `plan` and `why`. Writes and watches
+//! nothing; what it lacks permission to read is an error, never absent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub struct Listed {
 /// Why a control plane could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody says which kinds there are.
+    /// API discovery failed.
     #[error("find kinds")]
     Kinds(#[source] rest::Error),
     /// A group does not say which kinds it has.
@@ -70,8 +70,8 @@ pub enum Error {
     },
 }
 
-/// Reads everything that decisions depend on; `now` is when they are asked for. Which gates the control plane
-/// has nobody can list, so the caller says so.
+/// Lists everything that decisions depend on; `now` is the time of the decisions. Feature gates are not API objects, so
+/// the caller passes them.
 pub async fn list_snapshot(control: &Rest, gates: Gates, now: Timestamp) -> Result<Listed, Error> {
     let found = discovery::template_kinds(control).await.map_err(Error::Kinds)?;
     if let Some(group) = found.unanswered.into_iter().next() {
@@ -124,7 +124,7 @@ async fn templates(control: &Rest, kinds: &[TemplateKind]) -> Result<Vec<Vec<Tem
 async fn bindings(control: &Rest) -> Result<Vec<Binding>, Error> {
     let read = |object| {
         let mut binding: Binding = serde_json::from_value(object).ok()?;
-        // Nobody decides by who owns a binding's fields, and they are most of it.
+        // No decision depends on a binding's managedFields, and they are most of it.
         binding.metadata.managed_fields = Vec::new();
         Some(binding)
     };
@@ -151,7 +151,7 @@ fn template(mut object: Value) -> Option<Template> {
 
 fn put(snapshot: &mut Snapshot, object: Value) {
     if let Err(error) = snapshot.apply(&Change::Put(Arc::new(object))) {
-        // An object that nobody can read was written by somebody else; it decides nothing.
+        // An object that cannot be decoded was written by another client; decisions ignore it.
         tracing::warn!(%error, "an object is left out of account");
     }
 }

@@ -1,5 +1,5 @@
-//! Puts everything together: watches feed the view, the view's changes feed the queues, and each queue has
-//! its controller. The only file that spawns tasks besides `runtime`.
+//! Wires the controllers: watches feed the informer cache, its changes feed the work queues, and each queue has its
+//! controller. The only file that spawns tasks besides `runtime`.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -61,7 +61,7 @@ struct Starter {
     ctx: Ctx,
     stop: CancellationToken,
     tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
-    /// How many first lists are still missing; nobody acts before it is none.
+    /// How many informers have not synced yet; controllers start when it is zero.
     cold: Arc<Watched<usize>>,
     /// Kinds that are followed, and what stops that.
     known: Arc<Mutex<BTreeMap<TemplateKind, Followed>>>,
@@ -141,7 +141,7 @@ impl Starter {
         self.follow_until(followed, collection, kind, sink);
     }
 
-    /// The same, until `stop`; a collection that is left before it was complete no longer keeps anybody.
+    /// The same, until `stop`; a collection that stops before it has synced no longer blocks the start.
     fn follow_until<T: Reflected>(
         &self,
         Followed { stop, ended, indispensable }: Followed,
@@ -162,7 +162,7 @@ impl Starter {
         self.spawn("watch", async move {
             let tell = |seen: Seen<T>| match seen {
                 Seen::Complete => warmed(&complete),
-                // One kind that nobody can list, because its conversion fails for instance, must not stop the others.
+                // One kind that cannot be listed, because its conversion fails for instance, must not stop the others.
                 Seen::Refused if !indispensable => warmed(&complete),
                 seen => sink(seen),
             };
@@ -392,7 +392,7 @@ impl Starter {
     }
 }
 
-/// Looks at what is left of a binding that has gone: a Work that was made in that moment has nobody.
+/// Enqueues the Works of a binding that is gone: a Work that was created at that moment has no owner.
 fn look_at_works(ctx: &Ctx, binding: &Binding) {
     ctx.cache.works_of(binding).into_iter().for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
 }

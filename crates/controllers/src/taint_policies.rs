@@ -1,5 +1,5 @@
-//! Which taints should a cluster have because of its conditions? ClusterTaintPolicies say so, `decide` reads them,
-//! and NoExecute taints are only ever set here or by a user (C8).
+//! The ClusterTaintPolicy controller: sets the taints that follow from a cluster's conditions, as `decide` says.
+//! NoExecute taints are only ever set here or by a user (C8).
 
 use api::{Cluster, Taint, kinds};
 use decide::eviction::taints;

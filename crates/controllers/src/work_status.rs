@@ -1,5 +1,5 @@
-//! What happens in members to the objects that Works brought there. Event lead to the Work, whose execution
-//! then repairs what drifted and collects the status; nothing is read or written here.
+//! The work status controller: watches in members the objects that Works brought there. An event enqueues the Work,
+//! whose execution then repairs drift and collects the status; nothing is read or written here.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, st
         match seen {
             Seen::Is(object) => {
                 let metadata = &object.metadata;
-                // Somebody may have taken the annotations away, which is drift like any other.
+                // A client may have removed the annotations, which is drift like any other.
                 let key =
                     work_named_on(metadata).unwrap_or_else(|| by_name(&metadata.namespace, &metadata.name));
                 if mine(&key) {

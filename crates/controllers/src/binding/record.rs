@@ -1,4 +1,4 @@
-//! What users are told about the Works of a binding. Writes nothing else.
+//! Records events about the Works of a binding. Writes nothing else.
 
 use api::override_policy::AppliedOverride;
 use api::{Binding, Work, annotations};
@@ -36,14 +36,14 @@ pub fn clean_up_failed(ctx: &Ctx, binding: &Binding, error: &Error) {
     ctx.record_event(about, COMPONENT, EventType::Warning, "CleanupWorkFailed", &error.to_string());
 }
 
-/// An override policy cannot act, and will not until somebody changes something.
+/// An override policy cannot be applied, and a retry does not help until an object changes.
 pub fn override_failed(ctx: &Ctx, binding: &Binding, failed: &Failed) {
     let about = Regarding::template_of(binding);
     let message = failed.to_string();
     ctx.record_standing_event(about, OVERRIDES, EventType::Warning, "ApplyOverridePolicyFailed", &message);
 }
 
-/// What members have of it stays as it is, and will until somebody changes something.
+/// The copies in members stay as they are until an object changes.
 pub fn left_as_it_is(ctx: &Ctx, binding: &Binding, why: &Frozen) {
     let message = format!("Works are left as they are: {why}.");
     let about = Regarding::template_of(binding);

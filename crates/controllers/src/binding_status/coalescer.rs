@@ -1,7 +1,7 @@
-//! How long a status may be kept back because more is on its way. While copies start, each member says several times
-//! how far it is, and every time would be a write to the binding and one to the template. Who starts one workload sees
-//! it come up; the more start at once, the less often each is told. That nobody has answered yet can wait longest: it
-//! says nothing that an empty status does not say.
+//! The status coalescer: how long a status write is delayed because more changes are coming. While copies start, each
+//! member reports progress several times, and each report would be a write to the binding and one to the template. A
+//! single workload is reported promptly; the more start at once, the less often each is written. A status without any
+//! report waits longest: it says nothing that an empty status does not say.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -11,13 +11,13 @@ use decide::BindingKey;
 use supervise::Recovered as _;
 use tokio::time::Instant;
 
-/// How old a status may be that somebody looks at.
+/// The longest delay of a status that contains reports.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// What each binding that is kept back adds to it.
 const TURN: Duration = Duration::from_millis(200);
 /// How old a status may be however many start.
 const PATIENCE_MAX: Duration = Duration::from_secs(30);
-/// How long it may be kept back however many start that nobody has answered.
+/// The longest delay of a status without any report, however many workloads start.
 const SILENCE_MAX: Duration = Duration::from_mins(5);
 
 /// The bindings of which something is kept back. Clones share it.
@@ -27,7 +27,7 @@ pub struct StatusCoalescer {
     since: Arc<Mutex<HashMap<BindingKey, Since>>>,
 }
 
-/// When the first of what is kept back came, and whether it is that nobody has answered.
+/// When the first delayed change came, and whether the status has no report yet.
 #[derive(Clone, Copy)]
 struct Since {
     begun: Instant,

@@ -1,5 +1,5 @@
-//! What was looked at and needed nothing: the next look that would see exactly the same is left out. Must not
-//! know what anybody looks for. Forgetting costs a look, never a wrong answer.
+//! The reconcile memo: fingerprints of reconciles that changed nothing, so that the next one with the same input is
+//! skipped. Independent of what controllers read. Losing an entry costs a reconcile, never a wrong answer.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher as _};

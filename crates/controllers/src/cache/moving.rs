@@ -1,5 +1,6 @@
-//! Bindings in the middle of a move: their Works are looked at again when a member says something new (M1). Filled by
-//! looking at bindings, so that a restart, which looks at all of them, forgets nothing. Must not know what they wait for.
+//! The index of bindings in the middle of a move: they are reconciled again when a member reports something new (M1).
+//! Filled by reconciling bindings, so a restart, which reconciles all of them, loses nothing. Must not know what they
+//! wait for.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};

@@ -1,5 +1,5 @@
-//! Who needs which template, found from both ends. Filled from what bindings have written down, so it is the
-//! same after a restart.
+//! The dependency index: which binding needs which template, in both directions. Filled from what bindings record, so
+//! it is the same after a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,9 @@
-//! As much of a Work as is read each time it changes: all but what it brings to its member.
+//! The part of a Work that is decoded on each change: everything except its manifests.
 
 use api::{Object, WorkStatus};
 use serde::Deserialize;
 
-/// What is wanted of a Work that somebody changed: what it brings is too large to be read each time.
+/// A changed Work without its manifests, which are too large to be decoded each time.
 pub type WorkNews = Object<WorkOutline, WorkStatus>;
 
 /// The kinds of what a Work brings.

@@ -1,4 +1,4 @@
-//! Which binding a Work belongs to. An id alone proves nothing, since anybody who writes bindings can copy one (M3).
+//! Which binding owns a Work. An id alone proves nothing, since any client that writes bindings can copy one (M3).
 
 use api::labels::{CLUSTER_RESOURCE_BINDING_PERMANENT_ID, RESOURCE_BINDING_PERMANENT_ID};
 use api::{ObjectMeta, annotations};

@@ -1,5 +1,5 @@
-//! Is the agent of a Pull member alive? It renews a lease and writes the Cluster's status itself; when it stops,
-//! nothing that it said holds any longer. When a renewal was seen counts, not what the agent's clock says.
+//! The health of a Pull member's agent. The agent renews a Lease and writes the Cluster's status itself; when it stops,
+//! its last status no longer holds. The time at which a renewal was observed counts, not the agent's clock.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the pods of a member need, added up one page after the other; nothing else of a pod is read.
+//! Sums the resource requests of a member's pods, page by page; no other field of a pod is read.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ impl Pods {
         }
     }
 
-    /// The sums as a Cluster's status tells them.
+    /// The sums in the form of a Cluster's status.
     pub fn summary(&self) -> ResourceSummary {
         let told = |sums: &BTreeMap<String, Amount>| {
             sums.iter().map(|(name, sum)| (name.clone(), sum.quantity())).collect()

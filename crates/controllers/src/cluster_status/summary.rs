@@ -1,4 +1,4 @@
-//! What a member told about itself, and how it is written into its Cluster.
+//! Writes what was collected from a member (version, kinds, resource summary) into its Cluster's status.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Where does a manifest lie in its member, and whose Work is it? Reads; writes nothing anywhere.
+//! The location of a manifest in its member, and the ownership of its Work. Reads; writes nothing anywhere.
 
 use api::binding::SCHEDULED;
 use api::{Binding, Work, names};
@@ -33,18 +33,17 @@ pub async fn path(ctx: &Ctx, reach: &MemberClient<'_>, manifest: &Value) -> Resu
 /// Who stands behind a Work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ownership {
-    /// Its binding, or nobody has to.
+    /// Its binding exists, or the Work needs none.
     Backed,
     /// Its binding, which is about something else (M3).
     Foreign(Foreign),
-    /// Nobody any more: it was made in the moment its binding went.
+    /// It has no owner any more: it was created in the moment its binding was deleted.
     Abandoned,
-    /// Nobody yet: a binding of the same name is on its way, and may take it over.
+    /// It has no owner yet: a binding of the same name is being created, and may adopt it.
     Unclear,
 }
 
-/// Who stands behind a Work. That nobody does is only believed when the server says so, since the view may lag
-/// behind.
+/// The ownership of a Work. That it has no owner is only accepted from the API server, since the cache may lag behind.
 pub async fn standing(ctx: &Ctx, work: &Work) -> Result<Ownership, Error> {
     let id = binding_id(&work.metadata);
     let Some(key) = binding_of_work(&work.metadata).filter(|_| !id.is_empty()) else {

@@ -1,4 +1,4 @@
-//! How a delivery went, as the Work's status, as news for users and as numbers. Writes to no member.
+//! Reports a delivery: as the Work's status, as events and as metrics. Writes to no member.
 
 use api::work::{APPLIED, DISPATCHING, Health, ManifestStatus, WorkStatus};
 use api::{Condition, ConditionStatus, Work, annotations, names};
@@ -27,7 +27,7 @@ pub enum Outcome {
     Written {
         /// The object now.
         object: Value,
-        /// Somebody had deleted it.
+        /// The object had been deleted in the member.
         recreating: bool,
         /// This state of the Work had not been written before.
         first: bool,
@@ -36,7 +36,7 @@ pub enum Outcome {
     Failed {
         /// Why.
         why: String,
-        /// Somebody had deleted it.
+        /// The object had been deleted in the member.
         recreating: bool,
     },
 }
@@ -48,8 +48,8 @@ pub fn was_applied(work: &Work) -> bool {
     })
 }
 
-/// Whether the member was just given what it never had; a repair is something to tell at once, lest it is
-/// never told where somebody keeps undoing it.
+/// Whether the member received the object for the first time. A repair is reported immediately, or it would never be
+/// while a client keeps undoing it.
 pub fn is_first_delivery(outcomes: &[Outcome]) -> bool {
     let first =
         |outcome: &Outcome| matches!(outcome, Outcome::Written { first: true, recreating: false, .. });
@@ -61,7 +61,7 @@ pub fn report(work: &Work, status: &mut WorkStatus, outcomes: &[Outcome], now: T
     // What is held keeps its last word.
     if !outcomes.iter().any(|outcome| matches!(outcome, Outcome::Held(_))) {
         let mut condition = applied(work, outcomes);
-        // Whoever takes over reads here which state of the Work the member has.
+        // The next leader reads here which generation of the Work the member has.
         condition.observed_generation = work.metadata.generation;
         conditions::set(&mut status.conditions, condition, now);
     }
@@ -77,7 +77,7 @@ pub fn report(work: &Work, status: &mut WorkStatus, outcomes: &[Outcome], now: T
         Outcome::Held(None) | Outcome::Failed { .. } => None,
     });
     let statuses: Vec<_> = objects.collect();
-    // A held object that somebody deleted leaves the last that was known of it.
+    // A suspended object that was deleted in the member keeps its last known status.
     if !statuses.is_empty() {
         status.manifest_statuses = statuses;
     }
@@ -122,7 +122,7 @@ fn cluster(work: &Work) -> &str {
     names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default()
 }
 
-/// Tells what was written to the member, and how long it took; that happened, whatever becomes of the status.
+/// Records the writes to the member and their duration; they happened, whether or not the status write succeeds.
 pub fn tell_written(ctx: &Ctx, work: &Work, outcomes: &[Outcome], start: Instant) {
     let failed = outcomes.iter().any(|outcome| failure(outcome).is_some());
     let written: Vec<&Value> = outcomes
@@ -148,7 +148,7 @@ pub fn tell_written(ctx: &Ctx, work: &Work, outcomes: &[Outcome], start: Instant
     }
 }
 
-/// Tells what is different in the Work's status.
+/// Records events for what changed in the Work's status.
 pub fn tell_changes(ctx: &Ctx, work: &Work, after: &WorkStatus) {
     let before = &work.status;
     let find = |status: &WorkStatus, kind: &str| conditions::find(&status.conditions, kind).cloned();

@@ -1,5 +1,5 @@
-//! Is a member worth a try? One that failed often in a row is left alone for a growing while; then a single
-//! probe decides. Knows no requests and no clock.
+//! The circuit breaker of a member: after several failures in a row no requests are sent for a growing interval; then a
+//! single probe decides. Knows no requests and no clock.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct Breaker {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nobody has tried.
+    /// No request has been attempted.
     #[default]
     New,
     Closed,
@@ -61,7 +61,7 @@ impl Breaker {
         match (answered, self.state) {
             (true, _) => *self = Breaker { state: State::Closed, ..Breaker::default() },
             (false, State::Probing { .. }) => self.open(now, settings),
-            // What was on its way when the member was given up tells nothing new.
+            // Requests that were in flight when the breaker opened add no information.
             (false, State::Open { .. }) => {}
             (false, State::New | State::Closed) => {
                 self.failures += 1;

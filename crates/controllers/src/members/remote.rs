@@ -1,5 +1,5 @@
-//! How a member is reached over the network: what its Cluster and its Secret say, as Karmada stores it, and the
-//! client that follows from it. Reads nothing by itself.
+//! Builds the client of a member on the network from its Cluster and its Secret, in Karmada's format. Reads nothing by
+//! itself.
 
 use api::Cluster;
 use k8s_openapi::api::core::v1::Secret;
@@ -14,10 +14,10 @@ const CA_BUNDLE: &str = "caBundle";
 /// Why there is no client for a member.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreachable {
-    /// Nobody says where it is.
+    /// The Cluster has no API endpoint.
     #[error("the api endpoint of cluster {0} is empty")]
     NoEndpoint(String),
-    /// Nobody says who we are there.
+    /// The Cluster references no credentials.
     #[error("cluster {0} does not have a secret")]
     NoReference(String),
     /// What was named is not there.

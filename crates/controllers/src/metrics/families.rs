@@ -1,4 +1,4 @@
-//! The table of metrics: name, meaning, shape. Names and labels are Karmada's (C7).
+//! The table of metric families: name, help, type. Names and labels are Karmada's (C7).
 
 /// One metric.
 pub struct Family {

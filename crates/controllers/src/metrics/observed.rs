@@ -1,4 +1,4 @@
-//! Gauges that are read when they are asked for: the queues, the clusters as the view knows them, and who leads.
+//! Gauges that are computed on scrape: the work queues, the clusters in the informer cache, and leadership.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use crate::ctx::Ctx;
 use crate::leader_election::LEASE;
 use crate::runtime::QueueStats;
 
-/// The state of every queue; of none where another replica leads, since what waits there waits for nobody.
+/// The state of every queue; none on a replica that does not lead, since no worker takes what waits there.
 pub fn queues(ctx: &Ctx, text: &mut String) {
     if !ctx.control.may_write_now() {
         return;

@@ -1,6 +1,5 @@
-//! How many requests may be under way to one API server: as many as it answers well. A server that says that it has
-//! too much is left alone for as long as it asks, and asked more cautiously afterwards; one that becomes slow is asked
-//! a little less, one that answers as usual a little more.
+//! The adaptive concurrency limit (AIMD) per API server. After a 429 no requests are sent for as long as the server
+//! asks, and the limit shrinks; rising latency lowers the limit a little, normal latency raises it a little.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;

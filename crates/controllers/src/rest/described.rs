@@ -1,5 +1,5 @@
-//! What a client says about a failed request, in plain words: what the server answered, or the cause at the bottom
-//! of the chain, without the names of libraries and types around it.
+//! The error message of a failed request: what the server answered, or the root cause of the error chain, without the
+//! names of libraries and types around it.
 
 /// A failure of the client in plain words.
 pub fn described(error: &kube::Error) -> String {

@@ -1,4 +1,4 @@
-//! The merge patch that turns one value into another.
+//! Computes the JSON merge patch that turns one value into another.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! The right to write, which somebody holds until a certain moment unless it is extended. Who writes under a warrant
-//! stops when it ends, whatever is under way. Knows nothing of how it is obtained.
+//! Leader fencing: the permission to write, which expires at a certain moment unless it is extended. Requests under an
+//! expired fence are cancelled, even in flight. Independent of how leadership is obtained.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::runtime::Watched;
 
-/// The right to write. Clones are the same right; at first nobody holds it.
+/// The permission to write. Clones share it; it is not held at first.
 #[derive(Debug, Clone, Default)]
 pub struct LeaderFence(Arc<Watched<Option<Instant>>>);
 
@@ -17,7 +17,7 @@ impl LeaderFence {
         self.0.change(|held| *held = Some(until));
     }
 
-    /// Nobody may write any more.
+    /// Ends the permission to write.
     pub fn revoke(&self) {
         self.0.change(|held| *held = None);
     }

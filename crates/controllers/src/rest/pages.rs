@@ -1,4 +1,4 @@
-//! A whole collection, page by page, so that no answer grows with what exists.
+//! Lists a whole collection with pagination (`limit` and `continue`), so that no response grows with what exists.
 
 use api::Unread;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Where a request goes. Segments and queries are percent-encoded here and nowhere else: a [`Path`] cannot be made of
+//! Request paths. Segments and queries are percent-encoded here and nowhere else: a [`Path`] cannot be made of
 //! formatted text, so a name never becomes another path, a query or another object.
 
 use std::fmt;
@@ -24,7 +24,7 @@ impl Path {
         Self { path: path.to_owned(), query: String::new(), impossible: false }
     }
 
-    /// The document that tells which kinds an API version has.
+    /// The discovery document (APIResourceList) of an API version.
     pub fn of_version(api_version: &str) -> Self {
         match api_version.split_once('/') {
             None => Self::fixed("/api").below(api_version),
@@ -36,7 +36,7 @@ impl Path {
     #[must_use]
     pub fn below(&self, segment: &str) -> Self {
         let Self { path, query, impossible } = self;
-        // Dots are not encoded by anybody, and an empty name would mean the whole collection.
+        // Clients do not percent-encode dots, and an empty name would mean the whole collection.
         let impossible = *impossible || matches!(segment, "" | "." | "..");
         Self { path: format!("{path}/{}", encoded(segment)), query: query.clone(), impossible }
     }

@@ -1,5 +1,5 @@
-//! A queue of keys: each stands in it once, users' keys go first, namespaces take turns, failures wait, and a key that
-//! changes while it is being worked on comes back afterwards.
+//! The work queue: keys are deduplicated, users' keys go first, namespaces take turns, failures back off, and a key
+//! that changes while a worker holds it is requeued afterwards.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,7 +23,7 @@ const BACKOFF_MAX: Duration = Duration::from_secs(60);
 /// comes in five.
 const FAILURES_LASTING: u32 = 11;
 
-/// How long news is gathered at least before it is told on: most of it comes in bursts.
+/// The shortest debounce interval: most changes come in bursts.
 const GATHER_MIN: Duration = Duration::from_millis(100);
 /// How long it is gathered at most, when there is much of it.
 const GATHER_MAX: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ const GATHER_MORE: Duration = Duration::from_millis(10);
 /// Who is waiting for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Somebody changed something and looks at the screen.
+    /// A user changed something and watches the result.
     User,
     /// One of many that a policy edit, a re-list or a timer brought up.
     Resync,
@@ -155,8 +155,8 @@ impl<K: Key> Queue<K> {
         self.shared.ready.notify_one();
     }
 
-    /// Adds a key once news about it is gathered. The more there is to tell of its namespace, the longer that takes:
-    /// what would be told twice in a crowd is told once.
+    /// Adds a key after a debounce interval, which grows with the number of changes in its namespace: under load
+    /// several changes of one key lead to one reconcile.
     pub fn add_debounced(&self, key: K) {
         self.add_gathered_for(key, GATHER_MIN);
     }

@@ -1,5 +1,5 @@
-//! A collection as it is, kept current by list and watch. Says when it is complete, so that a cold cache
-//! is never taken for an empty one; a lost watch is resumed, and after 410 the collection is listed anew.
+//! The reflector: keeps a collection current by list and watch. Reports when it has synced, so that a cold cache is
+//! never taken for an empty one; a lost watch is resumed, and after 410 Gone the collection is listed again.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -33,7 +33,7 @@ const WATCH_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a watch lives before it is opened anew.
 const WATCH_SECONDS: u32 = 290;
 
-/// As much of an object as somebody wants to see: reading less is cheaper.
+/// The part of an object that the informer needs: decoding less is cheaper.
 pub trait Reflected: DeserializeOwned + Send + 'static {
     /// Namespace and name.
     fn place(&self) -> (String, String);
@@ -122,8 +122,8 @@ impl Known {
     }
 }
 
-/// Tells `sink` everything that is in the collection and what becomes of it, until `stop`. `fill` adds
-/// apiVersion and kind, which items of a list may lack; `selector` is a label selector.
+/// Passes every object of the collection and all its changes to `sink`, until `stop`. `fill` adds apiVersion and kind,
+/// which items of a list may lack; `selector` is a label selector.
 pub async fn reflect<T: Reflected>(
     rest: Rest,
     collection: Collection,
@@ -141,7 +141,7 @@ pub async fn reflect<T: Reflected>(
             biased;
             () = stop.cancelled() => return,
             broken = catch(follow(&rest, &collection, &fill, selector, &mut known, &mut sink)) => {
-                // What was told so far is still known, so the next list tells what has gone.
+                // The objects reported so far are still known, so the next list reports those that were deleted.
                 broken.unwrap_or_else(|panic| {
                     supervisor.task_panicked("watch", &collection.to_string(), &panic);
                     Broken { error: Error::TimedOut { action: format!("follow {collection}") }, watched_for: None }
@@ -150,7 +150,7 @@ pub async fn reflect<T: Reflected>(
         };
         tracing::debug!(%collection, %error, "watch is opened anew");
         let lived = watched_for.is_some_and(|time| time >= pause.max(LIFE_MIN));
-        // Said once, when the pause becomes as long as it gets. That a server is away is told by others.
+        // Logged once, when the backoff reaches its maximum. Other components report that a server is unreachable.
         let lasts = !lived && pause < PAUSE_MAX && pause.saturating_mul(2) >= PAUSE_MAX;
         if lasts && !error.is_outage() && !error.is_overload() {
             match watched_for {
@@ -224,7 +224,7 @@ async fn relist<T: Reflected>(
     let each = |item: Unread| {
         let item = Item::<T>::read(&item, collection);
         listed.insert(&item.place);
-        // Also if the list is never finished: whoever was told of it has to be told when it is gone.
+        // Noted even if the list is never finished: a sink that received the object must receive its deletion.
         known.insert(&item.place);
         if let Some(mut object) = item.object {
             object.fill(&fill.0, &fill.1);
@@ -309,7 +309,7 @@ async fn watch<T: Reflected>(
 struct Item<T> {
     place: (String, String),
     revision: String,
-    /// None if nobody can read it: it was written by somebody else, and must not hide the others.
+    /// `None` if it cannot be decoded: it was written by another client, and must not hide the others.
     object: Option<T>,
 }
 

@@ -1,5 +1,5 @@
-//! What becomes of panics: they are counted and logged with what was being worked on. A task that cannot be started
-//! again makes the whole process unhealthy, so that another replica takes over.
+//! The panic handler: panics are counted and logged with the key of the work. A task that cannot be restarted makes the
+//! whole process unhealthy, so that another replica takes over.
 
 use std::fmt::Debug;
 use std::sync::Arc;

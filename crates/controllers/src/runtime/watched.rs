@@ -1,5 +1,5 @@
-//! A value that tasks wait for. Unlike tokio's watch channel it wakes them in the order in which they came, so
-//! that a run can be repeated exactly.
+//! A value that tasks wait for. Unlike tokio's watch channel it wakes them in FIFO order, so that a run is
+//! reproducible.
 
 use std::sync::{Mutex, MutexGuard};
 

@@ -1,4 +1,4 @@
-//! Takes the values out of Secrets: what is left tells whether two are the same, and nothing else about them.
+//! Redacts Secrets: the values are replaced so that equality can still be compared and nothing else can be learnt.
 
 use decide::template::digest;
 use serde_json::Value;

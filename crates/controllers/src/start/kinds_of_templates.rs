@@ -1,5 +1,5 @@
-//! Which kinds are followed as templates: all that discovery finds, looked up again when a definition changes and
-//! every so often besides. A kind that is served no more is let go.
+//! Starts and stops the informers of template kinds: every kind that discovery finds, discovered again when a CRD
+//! changes and periodically. The informer of a kind that is no longer served is stopped.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -32,7 +32,7 @@ pub(super) struct Followed {
     pub stop: CancellationToken,
     /// Cancelled once it has ended.
     pub ended: CancellationToken,
-    /// Whether nobody may act without it.
+    /// Whether controllers wait for its first sync.
     pub indispensable: bool,
 }
 
@@ -95,7 +95,7 @@ impl Starter {
                 notice_secret(&ctx, &seen);
             }
             let touched = match seen {
-                // It may have been one until somebody marked it.
+                // It may have been a template until a client marked it.
                 Seen::Is(object) if api::names::is_no_template(&place(&object).0, &object) => {
                     let (api_version, kind) = names.clone();
                     let (namespace, name) = place(&object);
@@ -127,15 +127,15 @@ impl Starter {
         };
         for (kind, followed) in vanished {
             followed.stop.cancel();
-            // Nobody may tell of an object after it was forgotten.
+            // No change of an object may arrive after the object was removed from the cache.
             followed.ended.cancelled().await;
             let left = self.ctx.cache.forget(&kind.api_version, &kind.kind);
             self.ctx.queues.look_at(left, Priority::Resync);
         }
     }
 
-    /// A kind that is really gone takes its templates along, and whoever looks at them must know. That it is not
-    /// among those that were found is not enough; the server is asked about it by name.
+    /// When a kind is really gone its templates are gone, and their controllers must be notified. Its absence from
+    /// discovery is not enough; the server is asked about it by name.
     async fn look_at_what_nobody_serves(&self) {
         let cache = &self.ctx.cache;
         let templates = cache.bound_to_unserved();

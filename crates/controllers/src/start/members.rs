@@ -1,5 +1,5 @@
-//! What runs for each member: workers that write to it and watches on the kinds that it received. They start
-//! when its Cluster or its first Work is seen, and end with the Cluster.
+//! Per-member tasks: workers that write to the member and watches on the kinds that it received. They start when its
+//! Cluster or its first Work is seen, and end with the Cluster.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -52,9 +52,9 @@ impl Starter {
         self.ctx.queues.clients.add(cluster.to_owned(), Priority::Resync);
     }
 
-    /// The workers of one member. Each member has its own, so that a slow one delays nobody else.
+    /// The workers of one member. Each member has its own, so that a slow one does not delay the others.
     async fn execute(self, cluster: String, stop: CancellationToken) {
-        // Nobody finds the way to a member before somebody leads: until then each Work would be looked at in vain.
+        // No replica connects to members before it leads: until then each reconcile of a Work would be in vain.
         if !self.warm(&stop).await || !self.leads(&stop).await {
             return;
         }
@@ -76,7 +76,7 @@ impl Starter {
                 () = stop.cancelled() => return,
                 ready = ready => ready,
             };
-            // Another client means another connection, perhaps to another place; whoever replaced it looks at
+            // A new client means a new connection, perhaps to another server; the code that replaced it enqueues
             // everything again.
             tokio::select! {
                 biased;

@@ -1,4 +1,4 @@
-//! Starts what stands around the pipeline: dependencies, failover, taint policies, rebalancers, policy status and
+//! Starts the controllers around the pipeline: dependencies, failover, taint policies, rebalancers, policy status and
 //! events.
 
 use api::{ClusterTaintPolicy, kinds};
@@ -26,7 +26,7 @@ impl Starter {
                     Ok(policy) => ctx.cache.put_taint_policy(policy),
                     Err(error) => tracing::warn!(%error, "a ClusterTaintPolicy is left out of account"),
                 },
-                // Deleting a policy removes no taint, so nobody has to look.
+                // Deleting a policy removes no taint, so nothing is enqueued.
                 Seen::Gone(_, name) => return ctx.cache.remove_taint_policy(&name),
                 Seen::Complete | Seen::Refused => return,
             }

@@ -1,5 +1,5 @@
-//! Which object an Event is about, from the key of a queue. Where the object is not known any more, there is nothing to
-//! tell.
+//! The object that an Event is about (`involvedObject`), from the key of a queue. No event is recorded for an object
+//! that is no longer known.
 
 use api::kinds;
 use decide::{BindingKey, PolicyKey, TemplateKey};
@@ -61,7 +61,7 @@ pub(super) fn rebalancer(_: &Ctx, name: &str) -> Option<Regarding> {
     Some(Regarding { api_version, kind, name: name.to_owned(), ..Regarding::default() })
 }
 
-/// An Event itself: nothing is told about it.
+/// Events get no events of their own.
 pub(super) fn nothing(_: &Ctx, _: &EventKey) -> Option<Regarding> {
     None
 }

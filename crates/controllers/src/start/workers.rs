@@ -1,5 +1,5 @@
-//! Puts workers to the queues: each queue has its controller. A reconcile that panics is counted, logged, told as an
-//! Event on its object, and its key is tried again.
+//! Starts the workers of each queue. A reconcile that panics is counted, logged and recorded as an Event on its object,
+//! and its key is requeued.
 
 use supervise::Panic;
 use tokio::task::JoinHandle;
@@ -114,8 +114,8 @@ impl Starter {
     }
 }
 
-/// Tells users that their object met a fault of ours. What the panic said may be about others' objects, so it is in the
-/// log only.
+/// Records an Event about an internal error on the user's object. The panic message may contain others' data, so it
+/// goes to the log only.
 fn tell_panic(ctx: &Ctx, about: Option<Regarding>) {
     let message = "an internal error (panic) stopped work on this object; it is tried again. \
                    The log of the controllers says where it happened";

@@ -1,5 +1,5 @@
-//! C7, M5: what Karmada decided, also about kinds that only its scripts understand, stays as it is when Longshore takes
-//! over, and can be changed afterwards.
+//! C7, M5: Karmada's decisions, also about kinds that only its interpreter scripts understand, stay as they are when
+//! Longshore takes over, and can be changed afterwards.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ async fn delivered() -> Stack {
     stack
 }
 
-/// Nobody but a script of Karmada's knows that a car needs its ConfigMap.
+/// Only a Karmada interpreter script knows that a car needs its ConfigMap.
 async fn needs_its_config(stack: &mut Stack) {
     stack.stop().await;
     let needs = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "conf" }]);

@@ -1,4 +1,4 @@
-//! Clusters come and go while they are in use.
+//! Clusters are added and deleted while they are in use.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ async fn a_cluster_that_leaves_takes_its_works_and_its_objects_along() {
     };
     stack.control.until("moved", BINDING, moved).await;
     assert!(stack.member("member2").get(NGINX).await.is_some());
-    // Nobody counts or measures it any more.
+    // No component counts or probes it any more.
     stack.until("forgotten", async |stack| stack.ctx.cache.cluster("member1").is_none()).await;
     let metrics = controllers::metrics::render(&stack.ctx);
     assert!(!metrics.contains("cluster_ready_state{member_cluster=\"member1\"}"), "{metrics}");

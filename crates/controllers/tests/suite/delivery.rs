@@ -1,4 +1,4 @@
-//! Objects that were there before, and objects that stay.
+//! Adoption of objects that existed before (conflict resolution), and objects that are preserved on deletion.
 
 use controllers::rest::Collection;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a template needs goes along, stays as lazy as it is, and is left behind again.
+//! PropagateDeps: dependencies follow their template, stay as lazy as it is, and are removed again.
 
 use serde_json::{Value, json};
 

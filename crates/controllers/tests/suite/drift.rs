@@ -1,4 +1,4 @@
-//! What somebody does to our objects in a member is undone; what the member itself reports is not.
+//! Drift: changes by other clients to our objects in a member are undone; the member's own status is not.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A taint evicts, a task ends, nothing suspended moves, and a taint policy taints.
+//! Failover: a taint evicts, an eviction task ends, nothing suspended moves, and a taint policy taints.
 
 use serde_json::json;
 
@@ -71,7 +71,7 @@ async fn a_taint_policy_taints_by_condition() {
             taints.any(|taint| taint["key"] == "test" && taint["timeAdded"].is_string())
         })
         .await;
-    // The cluster controller tells of its own taints under the same reason.
+    // The cluster controller records events about its own taints under the same reason.
     let wanted = "Update Cluster(member1) with taints({Key:test,Effect:NoExecute}) succeed";
     stack
         .until("the taint is told", async |stack| {

@@ -1,4 +1,4 @@
-//! Which kinds are installed on an API server, and which are left to others.
+//! Which CRDs are installed on an API server, and which are left to other installers.
 
 use controllers::rest::{Collection, Rest};
 use serde_json::{Value, json};

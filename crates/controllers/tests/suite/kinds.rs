@@ -1,5 +1,5 @@
-//! Kinds come and go. One that is really gone takes everything along that came from it; one that is merely not
-//! heard of takes nothing.
+//! CRDs are added and removed. When a kind is really gone, everything that came from it is deleted; when discovery
+//! merely misses it, nothing is.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ async fn a_kind_that_goes_takes_everything_along() {
 async fn a_kind_that_went_while_nobody_looked_takes_everything_along() {
     let mut stack = driving().await;
     stack.stop().await;
-    // Nobody judges the owner, as if its end had been missed.
+    // The garbage collector does not check the owner, as if it had missed the deletion.
     let orphan = json!({ "metadata": { "ownerReferences": null } });
     let binding = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/mini-car";
     stack.merge(binding, orphan).await;

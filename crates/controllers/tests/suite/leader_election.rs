@@ -1,4 +1,4 @@
-//! Of several replicas one writes, and never two, whatever happens to the one that does.
+//! Leader election: one of several replicas writes, and never two, whatever happens to the leader.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,7 +73,7 @@ impl Rivals {
     }
 }
 
-/// The one that leads cannot be reached any more, and somebody does this to the Lease; as it is in the end.
+/// The leader becomes unreachable, and a client changes the Lease; returns its final state.
 async fn check_handover(meddle: impl AsyncFn(&Place)) -> Value {
     let rivals = Rivals::start(true).await;
     rivals.place.gate.shut();
@@ -156,7 +156,7 @@ async fn who_leads_makes_the_lease_good_again() {
     rivals.end().await;
 }
 
-/// A server that never answers one request when it is told to swallow it, as over a connection that died.
+/// A server that never answers one request while `swallow` is set, as over a dead connection.
 fn swallowing(place: &Place, swallow: &Arc<AtomicBool>) -> Rest {
     let (server, swallow) = (place.server.trusting(Identity::internal("longshore")), swallow.clone());
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {

@@ -1,5 +1,5 @@
-//! Everything at once, from `kubectl apply` to every member and back, on real API servers in memory: the rules
-//! are proven in `decide`, here that they are carried out whatever happens in between.
+//! End-to-end tests, from `kubectl apply` to every member and back, on real API servers in memory: the rules are proven
+//! in `decide`, here that they are carried out whatever happens in between.
 
 mod adopted;
 mod clusters;

@@ -1,4 +1,4 @@
-//! Namespaces go to every member by themselves, and what lives in them finds them there.
+//! Namespace sync: namespaces are propagated to every member, and propagated objects find them there.
 
 use serde_json::{Value, json};
 

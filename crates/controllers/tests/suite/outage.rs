@@ -1,4 +1,4 @@
-//! A member that does not answer is left alone, says so in its Cluster, and delays nobody.
+//! Member outage: the circuit breaker stops requests, the Cluster says so, and no other member is delayed.
 
 use std::time::Duration;
 

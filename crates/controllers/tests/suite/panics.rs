@@ -1,4 +1,4 @@
-//! A panic anywhere stops nobody: every reconcile, the view, the watches and discovery panic in turn, and what users
+//! Panics are isolated: every reconcile, the informer cache, the watches and discovery panic in turn, and what users
 //! asked for happens all the same.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! R1 and C6: new controllers that find everything as it should be write nothing at all, neither to the control
-//! plane nor to a member, whatever there is.
+//! R1 and C6: new controllers that find everything in its desired state write nothing at all, neither to the control
+//! plane nor to a member.
 
 use std::time::Duration;
 
@@ -124,7 +124,7 @@ async fn cluster_scoped(stack: &Stack) {
         .await;
 }
 
-/// C5: a kind of another group with the same text, and an object whose binding would be somebody else's.
+/// C5: a kind of another group with the same text, and an object whose binding would belong to another template.
 async fn of_the_same_kind_by_name(stack: &Stack) {
     let schema =
         json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });

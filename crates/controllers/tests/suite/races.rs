@@ -1,5 +1,5 @@
-//! Things that happen in the wrong moment: namesakes, half-made Works, views that lag behind. Nothing is lost,
-//! nothing is left over, and nothing is done to the wrong object.
+//! Races: namesakes, half-made Works, caches that lag behind. Nothing is lost, nothing is left over, and nothing is
+//! done to the wrong object.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::stack::{
 
 const BOTH: [&str; 2] = ["member1", "member2"];
 
-/// A context of its own that knows nothing but what it is told.
+/// A context of its own whose cache holds only what the test puts into it.
 fn blind(stack: &Stack) -> Ctx {
     Ctx::new(stack.control.rest.clone(), Members::default(), FeatureGates::default(), stack.clock.clone())
 }
@@ -75,7 +75,7 @@ async fn a_binding_that_was_torn_away_takes_over_what_its_namesake_left() {
         |binding: &Value| binding["metadata"]["labels"]["resourcebinding.karmada.io/permanent-id"].clone();
     let before = id(&stack.get(BINDING).await);
     stack.stop().await;
-    // The member2 Work has to go in the end, since the namesake is told to be elsewhere.
+    // The member2 Work must be deleted in the end, since the namesake is placed elsewhere.
     stack.merge(BINDING, json!({ "metadata": { "finalizers": null } })).await;
     stack.delete(BINDING).await;
     stack.control.until_gone(BINDING).await;
@@ -211,7 +211,7 @@ async fn evictions_take_turns() {
     stack.stop().await;
 }
 
-/// The object is there when the controllers look, and gone when they first list its kind: no watch tells of it.
+/// The object exists when the controllers reconcile, and is gone when they first list its kind: no watch reports it.
 #[tokio::test(start_paused = true)]
 async fn what_goes_before_its_member_is_watched_comes_back() {
     let mut stack = applied().await;

@@ -1,5 +1,5 @@
-//! Members on the network: their client follows from their Cluster and its Secret, whatever becomes of those.
-//! Sockets know no paused clock, so these tests wait for real.
+//! Members on the network: their client follows from their Cluster and its Secret, and from every change of those.
+//! Sockets ignore tokio's paused clock, so these tests wait in real time.
 
 mod far;
 

@@ -1,5 +1,5 @@
-//! Restarting every controller between any two steps changes nothing: neither the end nor the number of writes
-//! that it takes to stay there.
+//! Restarting every controller between any two steps changes nothing: neither the final state nor the number of writes
+//! to reach it.
 
 use std::collections::BTreeMap;
 

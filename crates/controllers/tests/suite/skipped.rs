@@ -1,4 +1,4 @@
-//! What whoever runs the control plane leaves out: no policy takes it, and what went out before goes on.
+//! Namespaces and kinds that the operator skips: no policy claims their templates, and earlier copies continue.
 
 use controllers::gates::FeatureGates;
 use controllers::members::Settings;
@@ -73,7 +73,7 @@ async fn what_went_out_before_it_was_left_out_goes_on() {
     stack.merge(LEFT_OUT, json!({ "data": { "of": "tomorrow" } })).await;
     let changed = |object: &serde_json::Value| object["data"]["of"] == "tomorrow";
     stack.member("member1").until("changed", LEFT_OUT, changed).await;
-    // Nobody gets it after its policy, and what runs stays.
+    // No other policy claims it after its policy is deleted, and what runs stays.
     assert!(is_claimed(&stack, LEFT_OUT).await);
     stack.delete(POLICY).await;
     stack.control.until_gone(POLICY).await;

@@ -1,4 +1,4 @@
-//! What a snapshot reads is what watches bring, and what may not be read is never taken for absent.
+//! A snapshot reads the same state as the watches, and never takes what it lacks permission to read for absent.
 
 use controllers::snapshot::{Error, Listed, list_snapshot, works};
 use decide::{Gates, Snapshot};

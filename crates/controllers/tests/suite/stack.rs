@@ -1,5 +1,5 @@
-//! A control plane and members in memory, with everything running on them, and ways to wait for what should be.
-//! Time stands still while anybody has something to do, so waiting costs nothing and nothing is left to chance.
+//! A control plane and members in memory with all controllers running, and helpers to wait for a state. tokio's clock
+//! is paused while any task has work, so waiting costs nothing and runs are reproducible.
 
 mod gate;
 mod objects;
@@ -29,7 +29,7 @@ pub use objects::*;
 
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long nothing may happen before things count as settled; longer than anybody gathers news.
+/// How long nothing may happen before things count as settled; longer than any debounce interval.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// A wall clock that follows the paused one.
@@ -70,7 +70,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// One without any rules, that nobody else is at.
+    /// One without any rules, with no other client.
     pub async fn alone() -> Self {
         Self::new(apiserver::admission::admit_all(), &clock(), &Dice::default()).await
     }
@@ -220,7 +220,7 @@ impl Stack {
         self.create(cluster).await;
     }
 
-    /// An API server that nobody knows yet.
+    /// An API server that is not registered as a member yet.
     pub async fn place(&self) -> Place {
         Place::new(apiserver::admission::admit_all(), &self.clock, &self.dice).await
     }
@@ -263,7 +263,7 @@ impl Stack {
         self.start();
     }
 
-    /// Waits until nobody has anything to do.
+    /// Waits until no task has work.
     pub async fn settle(&self) {
         let deadline = Instant::now() + PATIENCE;
         let mut quiet_since = Instant::now();

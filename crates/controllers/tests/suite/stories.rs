@@ -1,4 +1,4 @@
-//! One story of each proposal, end to end: the rules are proven in `decide`, here only that they are written.
+//! One end-to-end test per proposal: the rules are proven in `decide`, here only that they are written.
 
 use controllers::gates;
 use controllers::members::Settings;

@@ -1,4 +1,4 @@
-//! U2 to U4: while a Work is held nothing is written to its member, whatever happens; it can still go.
+//! U2 to U4: while a Work is suspended nothing is written to its member, whatever happens; it can still be deleted.
 
 use serde_json::{Value, json};
 

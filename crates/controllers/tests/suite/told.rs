@@ -1,5 +1,5 @@
-//! Every event, condition and metric that Karmada's clients look for really comes: one story that makes all of
-//! them happen, and then a table.
+//! Every event, condition and metric that Karmada's clients look for is produced: one scenario that makes all of them
+//! happen, and then a table.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -83,7 +83,7 @@ async fn play() -> Stack {
     stack
 }
 
-/// While copies start, what is not final is kept back for some seconds; what is final is told at once.
+/// While copies start, intermediate status is delayed for some seconds; final status is written immediately.
 #[tokio::test(start_paused = true)]
 async fn what_is_not_final_is_told_now_and_then() {
     let stack = Stack::new(&BOTH).await;
@@ -114,8 +114,8 @@ async fn what_is_not_final_is_told_now_and_then() {
     assert!(stack.ctx.coalescer.is_empty(), "nothing is kept back");
 }
 
-/// A new binding is placed before it is written, and that is told as if it had been placed afterwards: once that it was
-/// scheduled, once how it fares.
+/// A new binding is placed before it is created, and the events are the same as if it had been placed afterwards: one
+/// about its scheduling, one about its state.
 #[tokio::test(start_paused = true)]
 async fn a_new_binding_is_placed_before_it_is_written() {
     let weight = |cluster| json!({ "targetCluster": { "clusterNames": [cluster] }, "weight": 1 });
@@ -265,7 +265,7 @@ async fn a_cluster_with_nodes_is_counted() {
     stack.stop().await;
 }
 
-/// Waits for what is told of a refusal, and ends it.
+/// Waits for the event about a refusal, and ends the refusal.
 async fn refused(stack: &Stack, about: &str, reason: &str) {
     stack.until(reason, async |stack| !stack.told(about, reason).await.is_empty()).await;
     stack.control.gate.open();
@@ -345,7 +345,7 @@ async fn failures_in_members_and_clusters_are_told() {
     ] {
         assert!(text.lines().any(|line| line.starts_with(start)), "{start} in\n{text}");
     }
-    // A policy that cannot be applied is told once, and nobody gets something half done.
+    // A policy that cannot be applied is reported once, and no member gets a partial result.
     stack.create(override_policy("/spec/none/of/this")).await;
     stack.settle().await;
     assert_eq!(stack.told("nginx", "ApplyOverridePolicyFailed").await.len(), 2, "one per cluster");

@@ -1,6 +1,6 @@
-//! The order in which waiting keys are taken: users' keys before others, and inside a priority one key of each
-//! namespace in turn, so that a tenant with thousands of keys delays another one by one key. Every operation takes
-//! constant time.
+//! Fair queuing: the order in which waiting keys are taken. Users' keys go first, and inside a priority the namespaces
+//! take turns (round robin), so that a tenant with thousands of keys delays another one by one key. Every operation
+//! takes constant time.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Where the changes of a collection go, and what becomes of those whose handling panics.
+//! Passes the changes of a collection to the sink, and retries those whose handling panicked.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,8 +18,8 @@ const RETRY_AFTER_PANIC_MAX: Duration = Duration::from_mins(5);
 /// After so many lists in a row that could not be handled, others go on without the collection if they can.
 const LISTS_FAILED_LASTING: u32 = 3;
 
-/// Where changes go. One whose handling panics is told again with the next list, which then comes soon, and hides no
-/// other.
+/// Passes changes to the sink. A change whose handling panics is passed again with the next list, which then comes
+/// soon, and hides no other.
 pub(super) struct Handled<'a, Sink> {
     sink: Sink,
     collection: &'a Collection,
@@ -37,7 +37,7 @@ impl<'a, Sink> Handled<'a, Sink> {
         Self { sink, collection, supervisor, backoff, retry_at: None, lists_failed: 0 }
     }
 
-    /// Tells that listing is refused.
+    /// Reports that listing is refused.
     pub(super) fn refused<T>(&mut self)
     where
         Sink: FnMut(Seen<T>),
@@ -45,7 +45,7 @@ impl<'a, Sink> Handled<'a, Sink> {
         self.guarded(&Default::default(), |sink| sink(Seen::Refused));
     }
 
-    /// Tells of an object that is there.
+    /// Reports an object that exists.
     pub(super) fn object<T>(&mut self, place: &(String, String), object: T)
     where
         Sink: FnMut(Seen<T>),
@@ -53,7 +53,7 @@ impl<'a, Sink> Handled<'a, Sink> {
         self.guarded(place, |sink| sink(Seen::Is(Box::new(object))));
     }
 
-    /// Tells of an object that is gone; false if that was not handled.
+    /// Reports a deleted object; false if that was not handled.
     pub(super) fn gone<T>(&mut self, place: &(String, String)) -> bool
     where
         Sink: FnMut(Seen<T>),
@@ -61,7 +61,7 @@ impl<'a, Sink> Handled<'a, Sink> {
         self.guarded(place, |sink| sink(Seen::Gone(place.0.clone(), place.1.clone())))
     }
 
-    /// Tells that a list has ended. Nobody may take for absent what could not be handled.
+    /// Reports the end of a list. An object that could not be handled must not be taken for absent.
     pub(super) fn listed<T>(&mut self)
     where
         Sink: FnMut(Seen<T>),
@@ -90,7 +90,7 @@ impl<'a, Sink> Handled<'a, Sink> {
     }
 }
 
-/// What is being handled, written out only where somebody reads it.
+/// The object that is being handled, formatted only if it is logged.
 struct Subject<'s> {
     collection: &'s Collection,
     place: &'s (String, String),

@@ -1,4 +1,4 @@
-//! What is told of a collection, by a server that answers as the test says.
+//! What the reflector reports, against a server with scripted responses.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -47,7 +47,7 @@ fn refusal(code: u16) -> (StatusCode, Value) {
     (StatusCode::from_u16(code).expect("a status"), status)
 }
 
-/// Everything that is told until the server has no more answers.
+/// Everything that is reported until the server has no more responses.
 async fn told(answers: Vec<(StatusCode, Value)>) -> Vec<String> {
     told_despite(Injector::default(), answers).await
 }
@@ -135,7 +135,7 @@ async fn a_deletion_whose_handling_panics_is_told_with_the_next_list() {
         hanging(),
         list(&["a"], ""),
     ];
-    // The first one to panic is the second time that something is told of b.
+    // The first one to panic is the second report about b.
     let told_twice = {
         let seen = Mutex::new(0);
         Injector::new(move |_, subject| {

@@ -1,4 +1,4 @@
-//! A member on the network: TLS, and a token that is really checked. And a proxy on the way to it.
+//! A member on the network with TLS and token authentication, and a proxy in front of it.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};

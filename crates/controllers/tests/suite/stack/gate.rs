@@ -1,5 +1,5 @@
-//! Every request that controllers make passes a gate, which counts, can be shut and can refuse; the tests' own
-//! requests do not.
+//! A gate that every request of the controllers passes: it counts, can block and can refuse. The tests' own requests do
+//! not pass it.
 
 use std::convert::Infallible;
 use std::pin::Pin;

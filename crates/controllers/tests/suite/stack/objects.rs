@@ -1,4 +1,4 @@
-//! Objects that tests write, and where they lie.
+//! Objects that tests write, and their paths.
 
 use controllers::rest::Collection;
 use serde_json::{Value, json};
