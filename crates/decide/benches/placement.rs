@@ -1,4 +1,4 @@
-//! How long one placement over a thousand clusters takes, by strategy.
+//! Benchmark: one placement over a thousand clusters, by strategy.
 
 use std::hint::black_box;
 

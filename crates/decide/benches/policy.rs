@@ -1,4 +1,4 @@
-//! How the indexes and the plan grow: with what matches, not with what exists (B5).
+//! Benchmark: the cost of indexes and plans grows with what matches, not with what exists (B5).
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! May a binding follow its policy now? Level-based: asks only what is written on template and binding,
-//! so no restart, missed event or repeated look ever activates anything (R1). Does not say what the
+//! Activation: may a binding follow its policy now? Level-based: depends only on what is written on template and
+//! binding, so no restart, missed event or repeated reconcile ever activates anything (R1). Does not say what the
 //! binding should contain.
 
 use std::fmt;

@@ -1,6 +1,5 @@
-//! Is this object acceptable? Every rule of Karmada's webhooks for the kinds we have, and ours: P4, B1, B2,
-//! U1. Each refusal says what is wrong, where, and what would be right. Structure (types, enums, required
-//! fields) is the schema's task.
+//! Validating admission: every rule of Karmada's webhooks for the kinds we have, and ours: P4, B1, B2, U1. Each refusal
+//! says what is wrong, where, and what would be right. Structure (types, enums, required fields) is the schema's task.
 
 use std::fmt;
 
@@ -92,7 +91,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// How many problems are told of one object.
+/// How many problems of one object are reported.
 const PROBLEMS_MAX: usize = 20;
 
 /// What is found while looking at one object.

@@ -1,5 +1,5 @@
-//! What should somebody know who writes a policy, before it acts? A few sentences about what it does to others and
-//! what others do to it, and none where there is nothing to say. Promises nothing that a plan does not show.
+//! Admission warnings: what the author of a policy should know before it acts, such as its effects on other policies
+//! and theirs on it. Promises nothing that a plan does not show.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +50,7 @@ pub fn nowhere(plan: &Plan) -> Option<String> {
     (count > 0).then(|| format!("{templates} {NOWHERE}: {}{more}.", named.join(", ")))
 }
 
-/// The same to whoever has the plan before their eyes.
+/// The same warnings, for a caller that already has the plan.
 pub fn admission_warnings(
     after: &Snapshot,
     policy: &PolicyKey,
@@ -80,7 +80,7 @@ struct Rivals {
     before: BTreeMap<PolicyKey, usize>,
     /// This one has it.
     behind: BTreeMap<PolicyKey, usize>,
-    /// Nothing but their names tells them apart.
+    /// Policies that only the alphabetical order of their names ranks.
     ties: BTreeMap<PolicyKey, usize>,
     /// How the first template that another policy keeps could be had.
     remedy: Option<(PolicyKey, String)>,

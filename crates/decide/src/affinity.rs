@@ -1,4 +1,4 @@
-//! Does a cluster match an affinity, is a taint tolerated? Knows nothing of
+//! Cluster affinity and taint toleration: does a cluster match an affinity, is a taint tolerated? Knows nothing of
 //! bindings.
 
 use api::placement::FieldSelector;

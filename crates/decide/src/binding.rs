@@ -1,5 +1,5 @@
-//! What should the binding say? Its spec from policy, template and interpretation, its claim, its pin.
-//! Does not ask whether it may follow now, and never touches what schedulers and evictors write.
+//! The desired binding: its spec from policy, template and interpretation, its claim, its pin. Does not decide whether
+//! it may follow now, and never touches what schedulers and evictors write.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -130,7 +130,7 @@ pub fn follows(binding: &Binding, policy: &Policy) -> bool {
     }
 }
 
-/// The mark of a policy whose generation nobody noted.
+/// The mark of a policy whose generation was not recorded.
 fn adopted_mark(policy: &Policy) -> PolicyMark {
     PolicyMark { uid: policy.uid.clone(), generation: 0 }
 }

@@ -1,5 +1,5 @@
-//! May one act do that much at once (M4)? Counts the effects of a plan against what the object, the control plane and
-//! the policies that own the templates allow, and names the plan that an approval is for. Knows nothing of requests.
+//! The disruption budget (M4): compares the effects of a plan with the limits of the object, the control plane and the
+//! policies that own the templates, and names the plan that an approval is for. Knows nothing of requests.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Which policy owns this template? Level-based: the answer follows from the policies there are and from
-//! what is recorded, never from what happened last. Whether propagation follows is asked elsewhere.
+//! The claim: which policy owns a template. Level-based: the answer follows from the existing policies and the records,
+//! never from what happened last. `activation` decides whether propagation follows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub enum Claim {
     Kept(Arc<Policy>, ClaimWhy),
     /// A policy that claims it from now on.
     Taken(Arc<Policy>, ClaimWhy),
-    /// Nobody; a claim that is still written on it goes.
+    /// No policy owns it; a claim that is still written on it is removed.
     None(ClaimWhy),
     /// Not for policies to say: whatever is written on it stays.
     Foreign(ClaimWhy),
@@ -98,7 +98,7 @@ pub fn claim(template: &Template, past: Past, policies: &Policies, gates: &Gates
     let owner = current.as_ref().and_then(|mark| candidates.iter().find(|(policy, _)| mark.is_of(policy)));
     let skipped = gates.skipped.has(&template.key);
     let decided = match owner {
-        // Whoever has it keeps it, so that nothing that runs is left alone; nobody else gets it.
+        // The owner keeps it, so that nothing that runs is abandoned; no other policy gets it.
         Some((owner, _)) if skipped => keep(owner, &candidates, Some(Blocked::SkippedResources)),
         None if skipped => {
             return Claim::None(ClaimWhy { reason: ClaimReason::SkippedResources, candidates: Vec::new() });
@@ -143,7 +143,7 @@ fn keep(owner: &Arc<Policy>, candidates: &Ranked, blocked: Option<Blocked>) -> D
     (Some(Arc::clone(owner)), ClaimReason::Kept { policy: owner.key.clone(), better, blocked })
 }
 
-/// The owner keeps its template unless somebody may take it (P2).
+/// The owner keeps its template unless another policy may preempt it (P2).
 fn contested(owner: &Arc<Policy>, template: &Template, candidates: &Ranked, gates: &Gates) -> Decided {
     let mut blocked = None;
     for (policy, _) in candidates.iter().take_while(|(policy, _)| policy.key != owner.key) {

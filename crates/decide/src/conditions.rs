@@ -1,4 +1,4 @@
-//! How a condition is recorded: its time moves only when its status does, so the same news is no write (C6).
+//! Sets conditions: lastTransitionTime moves only when the status does, so an unchanged condition is no write (C6).
 
 use api::{Condition, ConditionStatus};
 use jiff::Timestamp;

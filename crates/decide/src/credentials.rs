@@ -1,5 +1,5 @@
-//! When is a token of ours in a member replaced? Half of its life is left for the controllers to try again, and for a
-//! control plane that was switched off.
+//! Token rotation: when a token of ours in a member is replaced. It is replaced at half of its lifetime, which leaves
+//! time for retries and for a control plane that was switched off.
 
 use std::time::Duration;
 

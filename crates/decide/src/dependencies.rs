@@ -1,5 +1,5 @@
-//! What does a template need to take along, as a binding? Attached bindings follow the bindings that need
-//! them, so they are as lazy as those are (L6). Finding out what is needed belongs to the interpreter.
+//! PropagateDeps: the dependencies of a template, as bindings. Attached bindings follow the bindings that need them, so
+//! they are as lazy as those are (L6). The interpreter finds the dependencies.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -48,11 +48,11 @@ impl fmt::Display for DependencyPolicyConflict {
     }
 }
 
-/// What a binding takes along; nothing when it is told not to, or is going.
+/// The dependencies of a binding; none when `propagateDeps` is off, or it is being deleted.
 ///
-/// A binding that is pinned to an older template still needs what that one needed, which it has written
-/// down (R2, L6); so does one of a kind that nobody here can tell about, but Karmada's scripts could (C7). Only
-/// namespaced bindings take anything along, as in Karmada.
+/// A binding that is pinned to an older template still has that one's dependencies, which it has recorded (R2, L6); so
+/// does one of a kind that no interpreter here knows, but Karmada's scripts did (C7). Only namespaced bindings have
+/// dependencies, as in Karmada.
 pub fn needs(
     binding: &Binding,
     template: Option<&Template>,
@@ -96,9 +96,9 @@ fn is_inside(binding: &Binding, need: &DependentObjectReference) -> bool {
     !namespace.is_empty() && need.namespace == *namespace && trespass(binding).is_none()
 }
 
-/// The binding of a template that other bindings need; none if there is none and nobody needs one.
+/// The binding of a template that other bindings need; none if there is none and no binding needs one.
 ///
-/// Where a policy also claims the template, its rules and its brake stand, and the needs come on top.
+/// Where a policy also claims the template, its rules and its suspension stand, and the needs are added.
 pub fn attached<'r>(
     template: &Template,
     existing: Option<&Binding>,

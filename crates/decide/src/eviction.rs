@@ -1,5 +1,5 @@
-//! Must it leave a cluster? Because of a taint it does not bear, or because it fails there; and when is the old
-//! copy let go? Nothing that is suspended is moved (U5), and the last copy goes nowhere where nothing else fits (M2).
+//! Eviction: must a binding leave a cluster, because of a taint it does not tolerate or because it fails there, and
+//! when is the old copy deleted? Nothing suspended is moved (U5), and the last copy stays where nothing else fits (M2).
 
 mod application;
 mod graceful;

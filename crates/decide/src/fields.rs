@@ -1,4 +1,4 @@
-//! Reading and writing fields of objects whose type is not known here. What is missing reads as nothing.
+//! Reads and writes fields of untyped (JSON) objects. A missing field reads as empty.
 
 use serde_json::{Map, Value};
 

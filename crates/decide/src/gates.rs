@@ -1,5 +1,5 @@
-//! Feature gates, and what else is set for the whole control plane and changes decisions. Reading it from flags
-//! belongs to the command line.
+//! Feature gates, and the other settings of the whole control plane that change decisions. The command line parses
+//! them.
 
 use serde::{Deserialize, Serialize};
 

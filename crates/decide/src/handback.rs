@@ -1,5 +1,5 @@
-//! What of ours would Karmada stumble over when it takes a control plane back? Records on templates, which it would copy
-//! into members, suspensions that only we lift, and fields of policies that it does not know (M5).
+//! Migration back to Karmada: our state that Karmada could not handle. These are records on templates, which it would
+//! copy into members, suspensions that only we lift, and fields of policies that it does not know (M5).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What are the parts of an image name? `registry:port/repository:tag@digest`, and changes to one part.
+//! Parses image references, `registry:port/repository:tag@digest`, and replaces one component.
 
 use std::fmt;
 use std::str::FromStr;

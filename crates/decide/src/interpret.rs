@@ -1,5 +1,5 @@
-//! What does an object of a built-in kind mean? Its replicas and needs, its health, what it depends on, and
-//! what of its status matters. Scripts that explain other kinds are run elsewhere.
+//! The built-in resource interpreters: replicas and requirements, health, dependencies and status reflection of
+//! built-in kinds. Interpreter scripts for other kinds are run elsewhere.
 
 mod aggregate;
 mod dependencies;
@@ -129,7 +129,7 @@ pub fn interpretation(object: &Value) -> Interpretation {
     Interpretation { replicas, requirements, ..Interpretation::default() }
 }
 
-/// Tells an object how many replicas to run. Only a number that is there is changed, as in Karmada.
+/// Sets the replicas of an object. Only an existing field is changed, as in Karmada.
 pub fn revise_replicas(object: &mut Value, replicas: i32) {
     if let Some(field) = Kind::of(object).and_then(Kind::replicas_field)
         && at(object, &["spec", field]).is_some()

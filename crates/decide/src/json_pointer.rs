@@ -1,4 +1,4 @@
-//! Where in a document? JSON pointers (RFC 6901), and the three changes of RFC 6902 that overriders make.
+//! JSON pointers (RFC 6901), and the three JSON Patch operations (RFC 6902) that overriders use.
 
 use std::fmt;
 use std::str::FromStr;

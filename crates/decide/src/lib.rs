@@ -1,7 +1,7 @@
-//! What should happen: one pure function per question, each answer with its reason.
+//! The decisions of the control plane: one pure function per question, each answer with its reason.
 //!
-//! Nothing here waits, reads a clock, logs or talks to anybody, and nothing has an order that chance
-//! decides. Twin kinds are one here: a [`Policy`] of either scope, a [`Binding`] of either scope.
+//! Nothing here blocks, reads a clock, logs or does I/O, and every order is deterministic. Twin kinds are one here: a
+//! [`Policy`] of either scope, a [`Binding`] of either scope.
 
 pub mod activation;
 pub mod admission;

@@ -1,5 +1,5 @@
-//! Which templates run although no policy claims them? Their policy is gone, or let go of them, and what runs stays
-//! as it is (R2, S2, S4). Nothing else shows them: they belong to no policy's status. Changes nothing.
+//! Orphaned templates: they run although no policy claims them. Their policy is gone or released them, and what runs
+//! stays as it is (R2, S2, S4). No policy's status shows them. Changes nothing.
 
 use api::Binding;
 use serde::{Deserialize, Serialize};

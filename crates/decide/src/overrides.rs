@@ -1,5 +1,5 @@
-//! What differs per cluster? Which override policies mean an object in a cluster, in which order they act, and
-//! what became of it. Least specific first, so that the most specific has the last word.
+//! Override policies: which of them select an object in a cluster, in which order they apply, and the result. The least
+//! specific applies first, so that the most specific wins.
 
 mod change;
 

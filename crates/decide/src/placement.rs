@@ -1,5 +1,5 @@
-//! Where does it run, with how many replicas? Follows Karmada's scheduler (behaviour.md 5) and keeps every
-//! reason: what called for a decision, why each cluster was refused, and the arithmetic of the division.
+//! The scheduler's decision: clusters and replicas. Follows Karmada's scheduler (behaviour.md 5) and keeps every
+//! reason: what triggered the scheduling, why each cluster was filtered out, and the arithmetic of the division.
 
 mod candidate;
 mod division;
@@ -97,7 +97,7 @@ impl Round<'_> {
         self.failed(trigger, failed, failure)
     }
 
-    /// What becomes of what ran before: it goes where somebody said so, and stays otherwise (C3, M2).
+    /// The earlier placement after a failure: removed where the user asked for that, kept otherwise (C3, M2).
     fn failed(&self, trigger: Trigger, tried: Vec<Attempt>, failure: Failure) -> Placement {
         let binding = self.binding;
         let rules = binding.spec.failover.as_ref().and_then(|failover| failover.cluster.as_ref());

@@ -1,6 +1,5 @@
-//! What would this change do? Settles the world as it is and as it would be with the functions that
-//! controllers call, and tells the difference: per template, per cluster, in total. Promises nothing that
-//! reconciling would not do.
+//! The dry run of a change: settles the snapshot before and after it with the functions that controllers call, and
+//! returns the difference: per template, per cluster, in total. Promises nothing that reconciling would not do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -98,12 +97,12 @@ fn is_nowhere(clusters: &BTreeMap<String, ClusterPlan>) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "camelCase")]
 pub enum ClaimChange {
-    /// Nobody had it.
+    /// No policy owned it.
     Claimed {
         /// Who gets it.
         by: PolicyKey,
     },
-    /// Nobody gets it.
+    /// No policy owns it afterwards.
     Released {
         /// Who had it.
         from: PolicyKey,
@@ -176,9 +175,9 @@ pub enum Action {
 pub struct Totals {
     /// Templates to which anything happens.
     pub templates: usize,
-    /// Templates claimed by a policy that nobody had.
+    /// Templates claimed by a policy that had no owner.
     pub claimed: usize,
-    /// Templates that nobody has any more.
+    /// Templates that lose their owner and get no other.
     pub released: usize,
     /// Templates that change hands because their owner let go.
     pub handed: usize,

@@ -1,4 +1,4 @@
-//! A propagation policy of either scope, as the decisions see it. Knows no other policy.
+//! A propagation policy of either scope, as input of the decisions. Knows no other policy.
 
 use std::fmt;
 

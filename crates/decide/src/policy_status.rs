@@ -1,5 +1,5 @@
-//! How do the templates of a policy fare? The counts of its status, from the records on templates and
-//! bindings: what one template adds, the sum, and what that means in words. Walks only what the policy claims.
+//! The status of a policy: counts from the records on templates and bindings, what one template adds, the sum, and the
+//! conditions. Visits only what the policy claims.
 
 use api::propagation::{DISPATCHING, IN_EFFECT, TemplateCounts};
 use api::{Binding, Condition, ConditionStatus};
@@ -47,7 +47,7 @@ pub fn standing(template: &Template, binding: Option<&Binding>, policy: &Policy)
     }
 }
 
-/// What the counts mean, for whoever describes the policy; without times.
+/// The counts as conditions, for the writer of the policy's status; without times.
 pub fn conditions(policy: &Policy, counts: &TemplateCounts, gates: &Gates) -> [Condition; 2] {
     [in_effect(policy, counts, gates), dispatching(counts)]
 }

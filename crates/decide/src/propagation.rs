@@ -1,5 +1,5 @@
-//! What becomes of one template: claim, activation and binding in one answer, exactly what a controller
-//! writes. Reconciling and planning both call this; nothing is decided here that the three do not decide.
+//! The decision about one template: claim, activation and binding in one answer, exactly what a controller writes.
+//! Reconciling and planning both call this; nothing is decided here that the three do not decide.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ pub fn propagation(
 ) -> Propagation {
     let Facts { template, gates, .. } = facts;
     let refusal = facts.binding.and_then(|existing| binding::refusal(template, existing));
-    // Somebody else's binding says nothing about this template.
+    // A binding of another template says nothing about this one.
     let bound = facts.binding.filter(|_| refusal.is_none()).map(Bound::of);
     let look = Look { facts, bound: bound.as_ref(), past: Past::of(template, bound.as_ref()) };
     let claim = claim(template, look.past, facts.policies, gates);
@@ -171,8 +171,8 @@ impl<'l> Look<'l> {
 
     /// L5, U7, U8: the brake of the policy in charge, or of the last one, or of any rollout policy.
     fn brake(self, written: &mut Cow<'_, Binding>, pin: Option<&mut Pin>, policy: Option<&Policy>) {
-        // Only other bindings need it, so their brakes count (U6); see `dependencies`. And without a pin nobody
-        // knows which part of the brake was the policy's, so it all stays.
+        // Only other bindings need it, so their suspension counts (U6); see `dependencies`. And without a pin it is not
+        // known which part of the suspension was the policy's, so all of it stays.
         let (Some(_), Some(pin)) = (&written.spec.placement, pin) else { return };
         if let Some(policy) = policy {
             pin.suspension.clone_from(&policy.spec.suspension);
@@ -195,7 +195,7 @@ impl<'l> Look<'l> {
         let template = self.facts.template;
         let (policy, waits) = (claim.policy().map(AsRef::as_ref), self.waits(claim, claim_record));
         // What Karmada claimed and bound needs no record: the pin on its binding says as much. A write to the template
-        // would give a Deployment another generation, which members are told, and taking over must write to none (C7).
+        // would give a Deployment another generation, which members receive, and taking over must write to none (C7).
         let taken_over = matches!(claim, Claim::Kept(..)) && written.is_none() && self.bound.is_some();
         let right = record::is_written(&template.labels, &template.annotations, policy)
             && (taken_over || written == claim_record)

@@ -1,4 +1,4 @@
-//! How much is `500m` or `2Gi`? Kubernetes' notation, exact to a billionth, and the arithmetic on it.
+//! Resource quantities such as `500m` and `2Gi`, exact to a billionth, and their arithmetic.
 
 use std::fmt;
 use std::ops::{Add, Mul, Sub};

@@ -1,5 +1,5 @@
-//! Is a member ready? One answer may be chance, so a change of mind has to last before it is reported. And since when
-//! is a member's state unknown, because it does not answer?
+//! The readiness of a member. A single probe result may be chance, so a flip is debounced before it is reported. Also
+//! since when a member's state is unknown, because it does not answer.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What becomes of a rebalancer? Which bindings it asks for a fresh placement, what its status says, and when it
-//! may go. Decides nothing about placements.
+//! WorkloadRebalancer: which bindings it reschedules, what its status says, and when its TTL ends. Decides nothing
+//! about placements.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Does a selector mean this template? Labels, names, namespaces, and both forms of exclusion. Ranks
-//! nothing and knows no claims.
+//! Resource selectors: labels, names, namespaces, and both forms of exclusion. Ranks nothing and knows no claims.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! What may a reader see of the world, a plan or an explanation? The one place where answers are cut down to the rights
-//! of who asks: what is not seen is not in the answer, not even by name. Knows no roles: the caller says what is seen.
+//! Authorization of answers: the one place where a snapshot, a plan or an explanation is filtered by the reader's
+//! permissions. What a reader may not see is not in the answer, not even by name. Knows no roles: the caller passes the
+//! permissions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What no policy takes because whoever runs the control plane said so: namespaces, and kinds. Written as Karmada's
-//! flags are, so that a command line can be taken over.
+//! Skipped namespaces and kinds: the operator excludes them from all policies. The syntax is that of Karmada's flags,
+//! so that a command line can be taken over.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use regex::Regex;
 
 use crate::template::TemplateKey;
 
-/// What is left out. Clones share it.
+/// The skipped namespaces and kinds. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct SkippedResources {
     lists: Arc<Lists>,
@@ -31,7 +31,7 @@ enum Kinds {
     Kind { api_version: String, kind: String },
 }
 
-/// Why a list of what is left out cannot be read.
+/// Why a list of skipped namespaces or kinds cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unreadable {
     /// A namespace is no regular expression.

@@ -1,5 +1,5 @@
-//! Everything that decisions depend on, as one value, and how it comes to rest: the decisions a controller
-//! would make, folded until none changes anything. Knows no API server and no clock.
+//! A snapshot of everything that decisions depend on, as one value, and its fixed point: the controllers' decisions,
+//! folded until none changes anything. Knows no API server and no clock.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

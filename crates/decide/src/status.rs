@@ -1,5 +1,4 @@
-//! How is the whole doing? What members report becomes the status of Works, of the binding, and of the
-//! template.
+//! Status aggregation: from members' reports to the status of Works, of the binding, and of the template.
 
 use std::collections::BTreeSet;
 
@@ -111,7 +110,7 @@ pub fn dispatching(work: &Work) -> Condition {
     }
 }
 
-/// What one Work tells: nothing is believed about a manifest the member does not have.
+/// The status that one Work reports: nothing is assumed about a manifest the member does not have.
 fn item(binding: &Binding, work: &Work) -> Option<AggregatedStatusItem> {
     let cluster_name = names::cluster_of_execution_namespace(&work.metadata.namespace)?.to_owned();
     let condition = conditions::find(&work.status.conditions, APPLIED);

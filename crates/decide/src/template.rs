@@ -1,5 +1,4 @@
-//! A resource template as the decisions see it: what it is, who claims it, what its user wrote. Knows no
-//! policy.
+//! A resource template as input of the decisions: its identity, its claim, the fields its user wrote. Knows no policy.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Which clusters does a policy name that do not exist? Such a name is mistyped, or its cluster has not joined yet:
-//! nothing runs there. Compares names only; label and field selectors name no cluster.
+//! Cluster names in a policy that do not exist: mistyped, or the cluster has not joined yet. Nothing runs there.
+//! Compares names only; label and field selectors name no cluster.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Why is it so? Everything the decisions about one template say for themselves, in one value: every policy
-//! that matches or nearly does, what waits, where it runs and why not elsewhere. Decides nothing.
+//! The explanation behind `why`: the reasons of all decisions about one template, in one value: every policy that
+//! matches or nearly does, what waits, where it runs and why not elsewhere. Decides nothing.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ pub use staying::{Awaited, NotApplied, Staying, staying};
 pub struct Why {
     /// The template.
     pub template: TemplateKey,
-    /// Who owns it; none if nobody does.
+    /// The policy that owns it; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<PolicyKey>,
     /// Why, and everybody who matches.
@@ -56,7 +56,7 @@ pub struct Why {
     pub bystanders: Vec<Bystander>,
     /// Whether its binding follows, and why.
     pub activation: Activation,
-    /// What its binding was made from; none if there is no binding, or nobody noted it.
+    /// What its binding was made from; `None` if there is no binding, or it was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_effect: Option<InEffect>,
     /// It runs although no policy claims it.

@@ -1,5 +1,5 @@
-//! What does each member receive? One Work per cluster, rendered from the template the binding is pinned to
-//! and from nothing newer (R2), and the Works that have to go.
+//! The desired Works: one per cluster, rendered from the template the binding is pinned to and from nothing newer (R2),
+//! and the Works to delete.
 
 mod dispatch;
 mod drift;

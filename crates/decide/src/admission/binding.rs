@@ -1,4 +1,4 @@
-//! Rules for bindings.
+//! Validation of bindings.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Rules for members and for policies that taint them.
+//! Validation of Clusters and ClusterTaintPolicies.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! What is filled in before an object is judged, on the JSON itself so that nothing unknown gets lost.
-//! Filling in twice changes nothing.
+//! Mutating admission: sets defaults before validation, on the JSON itself so that unknown fields are kept. Idempotent.
 
 use api::taint::NO_EXECUTE;
 use api::{Suspension, Time, finalizers, kinds, labels, names};
@@ -122,8 +121,8 @@ fn propagation(object: &mut Value, old: Option<&Value>) {
     suspension(object, old);
 }
 
-/// U1: the proposal's names become the canonical ones. They are never stored, so whoever uses them has just
-/// written them; the canonical name that is as it was is what became of them last time, and gives way.
+/// U1: the proposal's names become the canonical ones. They are never stored, so if they are present this request wrote
+/// them; an unchanged canonical name is the result of the last conversion, and is overwritten.
 fn suspension(object: &mut Value, old: Option<&Value>) {
     let Some(written) = object.pointer_mut("/spec/suspension") else { return };
     let proposals = ["suspendDispatching", "suspendDispatchingOnClusters"];

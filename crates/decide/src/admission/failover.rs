@@ -1,4 +1,4 @@
-//! Rules for failover behaviour.
+//! Validation of failover behaviour.
 
 use api::failover::{Failover, PurgeMode, StatePreservation};
 

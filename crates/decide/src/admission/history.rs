@@ -1,5 +1,5 @@
-//! What a policy said before, kept on the policy itself: written with the very edit that replaces it, so nothing
-//! is missed and nothing else has to be written. Bounded in number and size.
+//! The revision history of a policy, in an annotation on the policy itself: admission writes it with the very edit that
+//! replaces the old spec, so nothing is missed and no other write is needed. Bounded in number and size.
 
 use api::records::{HISTORY, Past};
 use api::{ObjectMeta, Time};
@@ -13,7 +13,7 @@ const BYTES_MAX: usize = 64 * 1024;
 /// Where kubectl's users note why they change something.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
 
-/// Puts the history on a policy that replaces `old`. It follows from `old` alone, so nobody can forge or lose it,
+/// Puts the history on a policy that replaces `old`. It follows from `old` alone, so no client can forge or lose it,
 /// and recording twice changes nothing.
 pub(super) fn record(object: &mut Value, old: Option<&Value>, now: Timestamp) {
     let mut history = old.map(past).unwrap_or_default();
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn what_is_no_edit_of_the_spec_keeps_the_history() {
         let second = edited(&policy(1, json!({ "priority": 1 })), json!({ "priority": 2 }));
-        // Whoever replaces the object without the annotation, or with a forged one, changes nothing.
+        // A client that replaces the object without the annotation, or with a forged one, changes nothing.
         for annotations in [json!(null), json!({}), json!({ HISTORY: "[]" }), json!({ HISTORY: "nonsense" })]
         {
             let mut replaced = second.clone();

@@ -1,5 +1,5 @@
-//! Which overriders would change what an object is, or who owns it? They are refused (M3): apiVersion, kind, namespace
-//! and name of what is delivered are the template's, and the marks of the control plane are its own.
+//! Refuses overriders that would change an object's identity or ownership (M3): apiVersion, kind, namespace and name of
+//! a manifest are the template's, and the control plane's labels and annotations are its own.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Rules for OverridePolicies and ClusterOverridePolicies.
+//! Validation of OverridePolicies and ClusterOverridePolicies.
 
 use api::override_policy::{
     FieldOverrider, FieldPatch, LabelAnnotationOverrider, OverriderOperator, Overriders,

@@ -1,4 +1,4 @@
-//! Rules for placements: affinities, spread constraints, tolerations, workload affinity.
+//! Validation of placements: affinities, spread constraints, tolerations, workload affinity.
 
 use std::collections::BTreeSet;
 

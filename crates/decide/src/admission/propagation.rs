@@ -1,4 +1,4 @@
-//! Rules for PropagationPolicies, ClusterPropagationPolicies and rollout policies.
+//! Validation of PropagationPolicies, ClusterPropagationPolicies and rollout policies.
 
 use api::propagation::{DEFAULT_SCHEDULER, Preemption};
 use api::{PropagationPolicy, RolloutPolicy, Scope, Suspension, kinds, labels};

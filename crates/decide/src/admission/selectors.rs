@@ -1,4 +1,4 @@
-//! Rules for selectors and exclusions: patterns (B1), exclusions (B2), bounded preemption (P4).
+//! Validation of selectors and exclusions: patterns (B1), exclusions (B2), bounded preemption (P4).
 
 use api::selector::{ExcludeResourceSelector, SELECTORS_MAX};
 use api::{LabelSelector, ResourceSelector, Scope};
@@ -76,7 +76,7 @@ fn namespace(owner: Owner<'_>, path: &str, written: &str, findings: &mut Finding
     }
 }
 
-/// B2: an exclusion without a name needs a namespace, or it would leave out more than anybody means.
+/// B2: an exclusion without a name needs a namespace, or it would exclude more than its author means.
 fn exclusion(owner: Owner<'_>, path: &str, in_namespace: &str, name: &str, findings: &mut Findings) {
     namespace(owner, path, in_namespace, findings);
     if name.is_empty() && in_namespace.is_empty() && owner.scope == Scope::Cluster {

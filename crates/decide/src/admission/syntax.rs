@@ -1,4 +1,4 @@
-//! Syntax of label keys and values, names and JSON pointers: true or false, no messages.
+//! Syntax checks of label keys and values, names and JSON pointers: true or false, no messages.
 
 /// Letters, digits, `-`, `_` and `.`, with a letter or digit at both ends.
 fn is_qualified_part(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! How a policy could get a template that belongs to another policy: what stands in its way, and which field to set.
+//! How a policy could claim a template that belongs to another policy: what prevents it, and which field to set.
 
 use std::sync::Arc;
 

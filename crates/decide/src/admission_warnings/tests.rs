@@ -1,4 +1,4 @@
-//! Each sentence where it belongs, and silence where there is nothing to say.
+//! Each warning where it belongs, and none where there is nothing to warn about.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is held back, and where (L5, U1, U7, U8). Whoever writes to members asks [`is_held`].
+//! Suspension: what is held back, and where (L5, U1, U7, U8). Every writer to members calls [`is_held`].
 
 use std::collections::BTreeSet;
 
@@ -51,8 +51,8 @@ impl Rollout {
     }
 }
 
-/// What a binding holds back: what its policy says or one of the rollout policies says (U7). `scheduling`
-/// is somebody else's and stays.
+/// The suspension of a binding: what its policy or one of the rollout policies says (U7). `scheduling` has another
+/// writer and stays.
 pub fn suspension<'s, 'r: 's>(
     policy: Option<&'s Suspension>,
     rollouts: impl Iterator<Item = &'r Rollout>,
@@ -62,7 +62,7 @@ pub fn suspension<'s, 'r: 's>(
         rollouts.filter_map(|rollout| rollout.spec.suspension.as_ref()).collect();
     let mut merged = match (policy, from_rollouts.is_empty()) {
         (None, true) => BindingSuspension::default(),
-        // The policy's own words, also `dispatching: false`, when nobody else has a say.
+        // The policy's own value, also `dispatching: false`, when no rollout policy applies.
         (Some(policy), true) => BindingSuspension {
             dispatching: policy.dispatching,
             dispatching_on_clusters: policy.dispatching_on_clusters.clone(),

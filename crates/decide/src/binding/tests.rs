@@ -1,4 +1,4 @@
-//! What a binding repeats, what it keeps, and whom it refuses.
+//! What a binding copies from its policy, what it keeps, and which templates it refuses.
 
 use api::binding::{BindingSuspension, TargetCluster};
 use api::{RolloutPolicy, Suspension};

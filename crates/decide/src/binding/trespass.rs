@@ -1,5 +1,5 @@
-//! Does a binding stay inside its namespace? A ResourceBinding reaches only objects of its own namespace (M3), whoever
-//! wrote it: otherwise a right to write bindings in one namespace would be a right to export the Secrets of all others.
+//! Namespace isolation: a ResourceBinding reaches only objects of its own namespace (M3), no matter which client wrote
+//! it. Otherwise permission to write bindings in one namespace would allow to export the Secrets of all others.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! The part of a binding that its policy and its template decide, compared before it is written: nearly every
-//! look finds it right, and a copy of a binding costs more than all the rest of a look.
+//! The part of a binding that its policy and its template decide, compared before it is copied: nearly every reconcile
+//! finds it unchanged, and a copy of a binding costs more than the rest of the reconcile.
 
 use api::binding::{
     BindingSchedulePriority, BindingSpec, Component, ObjectReference, ReplicaRequirements,
@@ -105,7 +105,7 @@ impl<'w> Wanted<'w> {
     }
 }
 
-/// True when a spec repeats what a policy says about propagation, whoever wrote it.
+/// True when a spec repeats what a policy says about propagation, no matter which client wrote it.
 pub(super) fn repeats(spec: &BindingSpec, rules: &PropagationSpec) -> bool {
     let preserves = |said: Option<bool>| said.unwrap_or(false);
     spec.placement.as_ref() == Some(&rules.placement)

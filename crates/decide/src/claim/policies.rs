@@ -1,4 +1,4 @@
-//! All policies, found by what they select: "who could own this template" costs what matches, never what
+//! The index of policies by what they select: "which policies could own this template" costs what matches, never what
 //! exists (B5). Chooses nothing.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! The order of policies that match one template: PropagationPolicy before ClusterPropagationPolicy,
-//! then explicit priority, then how exactly they match, then the alphabet.
+//! The precedence of policies that match one template: PropagationPolicy before ClusterPropagationPolicy, then explicit
+//! priority, then how exactly they match, then the alphabetical order.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

@@ -28,7 +28,7 @@ pub enum ClaimReason {
         /// That kind.
         owner: String,
     },
-    /// Whoever runs the control plane leaves its namespace or its kind out.
+    /// The operator skips its namespace or its kind.
     SkippedResources,
     /// No policy matches.
     NoMatch,
@@ -44,7 +44,7 @@ pub enum ClaimReason {
         #[serde(skip_serializing_if = "Option::is_none")]
         second: Option<PolicyKey>,
     },
-    /// The owner still matches and nobody may take the template from it.
+    /// The owner still matches and no policy may preempt it.
     Kept {
         /// The owner.
         policy: PolicyKey,
@@ -78,7 +78,7 @@ pub enum Blocked {
     GateOff,
     /// Static mode preempts nothing and re-chooses only at a user change (S2, S5).
     Static,
-    /// Whoever runs the control plane leaves the template's namespace or kind out.
+    /// The operator skips the template's namespace or kind.
     SkippedResources,
     /// Its priority is not strictly higher (P2).
     Priority,

@@ -1,5 +1,5 @@
-//! Writing a claim down: Karmada's labels and annotations, and our record of how things stood. Decides
-//! nothing but which came first, template or policy (R3).
+//! Writes a claim: Karmada's labels and annotations, and our record of the state at that time. Decides nothing but
+//! which came first, template or policy (R3).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -85,9 +85,9 @@ pub fn record<'w>(
     })
 }
 
-/// Karmada's claim without our record. A lazy policy that claims and made no binding is waiting there
-/// too; one that made a binding has already acted. Nobody knows in which generation, so it is 0, the same as
-/// in the pin that such a binding gets.
+/// Karmada's claim without our record. A lazy policy that claims and made no binding is waiting there too; one that
+/// made a binding has already acted. Its generation is unknown, so it is 0, the same as in the pin that such a binding
+/// gets.
 fn adopted(template: &Template, bound: Option<&Bound<'_>>, policy: &Policy) -> ClaimRecord {
     ClaimRecord {
         policy: PolicyMark { uid: policy.uid.clone(), generation: 0 },

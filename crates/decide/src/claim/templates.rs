@@ -1,5 +1,5 @@
-//! All templates, found by what a policy selects and by who claims them: "which templates does this edit
-//! touch" costs what matches, never what exists (B5). Decides nothing.
+//! The index of templates by what a policy selects and by their claim: "which templates does this edit touch" costs
+//! what matches, never what exists (B5). Decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -101,7 +101,7 @@ impl Templates {
         self.claims.get(policy_id).into_iter().flatten()
     }
 
-    /// Templates that somebody took from the policy with this uid by preemption.
+    /// Templates that another policy took from the policy with this uid by preemption.
     pub fn taken_from(&self, policy_uid: &str) -> impl Iterator<Item = &Arc<TemplateKey>> {
         self.taken.get(policy_uid).into_iter().flatten()
     }

@@ -1,4 +1,4 @@
-//! The order of policies, what is written down, and the sentences that explain it.
+//! The precedence of policies, the claim records, and the sentences that explain them.
 
 use expect_test::{Expect, expect};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Who holds a dependency, and who decides its rules.
+//! Which bindings keep a dependency, and which policy decides its rules.
 
 use api::binding::TargetCluster;
 use api::kinds;

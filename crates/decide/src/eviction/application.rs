@@ -1,5 +1,5 @@
-//! Does the application fail in a cluster, and for how long already? Since when is kept on the binding, so that a
-//! restart forgets nothing (R1).
+//! Application failover: does the application fail in a cluster, and since when? The time is kept on the binding, so
+//! that a restart loses nothing (R1).
 
 use std::collections::BTreeMap;
 

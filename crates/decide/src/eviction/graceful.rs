@@ -1,6 +1,6 @@
-//! When is the copy in a cluster that is being left let go? When the new copies are healthy or time is up; never
-//! while the workload is suspended where it is or where it goes (U5), and never because of time alone where nothing
-//! replaces it: then it comes back (M2).
+//! Graceful eviction: when the old copy is deleted. When the new copies are healthy or the grace period is over; never
+//! while the workload is suspended in the old or the new cluster (U5), and never because of time alone where nothing
+//! replaces it: then the cluster is chosen again (M2).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,7 +39,7 @@ pub struct Graceful {
 pub enum Kept {
     /// It has just begun.
     Begun,
-    /// Somebody decides by hand.
+    /// A user decides by hand.
     ByHand,
     /// The workload is suspended.
     Suspended,
@@ -53,7 +53,7 @@ pub enum Kept {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LetGo {
-    /// Somebody decided so.
+    /// A user decided so.
     ByHand,
     /// Its time is up.
     TimedOut,
@@ -152,7 +152,8 @@ fn is_nowhere(binding: &Binding, clusters: &[Cluster], now: Timestamp) -> bool {
     !spec.graceful_eviction_tasks.is_empty() && spec.clusters.is_empty() && !fits(binding, clusters, now)
 }
 
-/// Whether a cluster that is left for nothing is chosen again: it is there to stay, and nobody said otherwise.
+/// Whether an evicted cluster without a replacement is chosen again: the cluster is not being deleted, and no user said
+/// otherwise.
 fn returns(binding: &Binding, task: &GracefulEvictionTask, clusters: &[Cluster]) -> bool {
     let mut of_name = clusters.iter().filter(|cluster| cluster.metadata.name == task.from_cluster);
     let stays = of_name.any(|cluster| cluster.metadata.deletion_timestamp.is_none());

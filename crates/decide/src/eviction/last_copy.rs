@@ -1,5 +1,5 @@
-//! Is there anywhere to go? A taint, a failing application or a vanished placement evicts to somewhere; where nothing
-//! else fits, what runs stays where it is (M2), unless its policy gives the last copy up.
+//! Protects the last copy: a taint, a failing application or a vanished placement evicts only if another cluster fits;
+//! otherwise what runs stays where it is (M2), unless its policy gives the last copy up.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub(super) fn spare(binding: &Binding, clusters: &[Cluster], now: Timestamp, ans
 pub(super) fn fits(binding: &Binding, clusters: &[Cluster], now: Timestamp) -> bool {
     match placement(binding, clusters, now) {
         Placement::Scheduled(schedule) => !schedule.clusters.is_empty(),
-        // Whoever else schedules it decides where it goes.
+        // Another scheduler decides where it goes.
         Placement::Skipped(Skip::OtherScheduler { .. }) => true,
         Placement::Skipped(_) | Placement::Left { .. } | Placement::Unchanged => {
             !binding.spec.clusters.is_empty()

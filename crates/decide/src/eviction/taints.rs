@@ -1,5 +1,5 @@
-//! Which taints should a cluster have? Those that follow from its health, and those that policies tie to its
-//! conditions. Health alone never sets a taint that evicts (C8).
+//! The desired taints of a cluster: those that follow from its health, and those that policies tie to its conditions.
+//! Health alone never sets a NoExecute taint (C8).
 
 use api::cluster::READY;
 use api::selector::Operator;

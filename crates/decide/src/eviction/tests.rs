@@ -1,4 +1,4 @@
-//! Taints, failures, purge modes, grace, and what suspension holds back.
+//! Taints, failures, purge modes, grace periods, and what suspension holds back.
 
 use api::ClusterTaintPolicy;
 use api::work::Health;

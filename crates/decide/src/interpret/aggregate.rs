@@ -1,4 +1,4 @@
-//! How do the members' statuses become the template's? One rule per kind, behaviour.md 6.9.
+//! AggregateStatus of the built-in kinds: the template's status from the members' statuses, behaviour.md 6.9.
 
 mod deployment;
 mod job;
@@ -33,7 +33,7 @@ pub fn aggregate(template: &Value, items: &[AggregatedStatusItem], now: Timestam
     (at(template, &["status"]).unwrap_or(&json!({})) != &new).then_some(new)
 }
 
-/// What a member tells.
+/// The status that a member reports.
 struct Told<'a> {
     cluster_name: &'a str,
     status: Option<Value>,
@@ -90,7 +90,7 @@ fn counters(template: &Value, items: &[Told<'_>], Counters(fields, always): &Cou
             && number("observedGeneration") >= number("generation")
             && number("resourceTemplateGeneration") >= generation
     };
-    // Nobody is not everybody: what runs nowhere yet was observed by none.
+    // No report does not mean all reports: what runs nowhere yet was observed by no member.
     if !items.is_empty() && items.iter().all(caught_up) && generation != 0 {
         status.insert("observedGeneration".to_owned(), generation.into());
     }

@@ -1,5 +1,5 @@
-//! What else must be in a member for an object to work there? The answer is sorted, so that the same object
-//! always gives the same list (C6).
+//! InterpretDependency of the built-in kinds: the other objects that an object needs in a member. Sorted, so that the
+//! same object always gives the same list (C6).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Is an object in a member healthy? Judged from its own status.
+//! InterpretHealth of the built-in kinds, from an object's own status in a member.
 
 use api::work::Health;
 use serde_json::Value;

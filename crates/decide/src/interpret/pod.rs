@@ -1,4 +1,4 @@
-//! What does a pod need, and which objects does it name? Reads a pod's spec and nothing else.
+//! Resource requests and referenced objects of a pod spec. Reads nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Which part of a member's status is collected? Only what the aggregation needs, so that a heartbeat in a
-//! member is no write in the control plane.
+//! InterpretStatus of the built-in kinds: the part of a member's status that is collected. Only what the aggregation
+//! needs, so that a heartbeat in a member is no write in the control plane.
 
 use api::annotations;
 use serde_json::{Map, Value, json};

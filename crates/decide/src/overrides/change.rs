@@ -1,5 +1,5 @@
-//! How one set of overriders changes an object: images, commands, arguments, labels, annotations, documents
-//! inside fields, and anything by JSON pointer, in this order.
+//! Applies one set of overriders to an object: images, commands, arguments, labels, annotations, documents inside
+//! fields, and any field by JSON pointer, in this order.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Every overrider, the order in which policies act, and what they mean.
+//! Every overrider, the order in which policies apply, and what they select.
 
 use serde_json::json;
 

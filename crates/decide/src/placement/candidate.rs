@@ -1,4 +1,4 @@
-//! In which order are clusters preferred? What is known of each cluster that may run the workload.
+//! The order in which candidate clusters are preferred (scoring), and what is known of each.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

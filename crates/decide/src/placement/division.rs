@@ -1,4 +1,4 @@
-//! How many replicas does each chosen cluster get? The whole arithmetic is part of the answer.
+//! Replica division among the chosen clusters. The whole arithmetic is part of the answer.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -97,7 +97,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A share as it is told in its mode.
+/// A share as it is printed in its mode.
 struct ShareIn<'a>(&'a Share, Mode);
 
 impl fmt::Display for ShareIn<'_> {

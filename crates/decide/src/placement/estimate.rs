@@ -1,4 +1,4 @@
-//! How many replicas does a cluster still have room for? Judged from what the cluster last reported.
+//! The estimator: how many replicas still fit into a cluster, from the resources it last reported.
 
 use std::collections::BTreeMap;
 

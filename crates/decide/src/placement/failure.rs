@@ -1,4 +1,4 @@
-//! Why could it not be placed? Each failure names the reason Karmada writes into the `Scheduled` condition.
+//! Scheduling failures. Each names the reason that Karmada writes into the `Scheduled` condition.
 
 use std::collections::BTreeMap;
 use std::fmt;

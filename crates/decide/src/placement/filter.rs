@@ -1,5 +1,5 @@
-//! Which clusters may run it? Every refusal has its reason. The order of the checks is fixed, so that the
-//! same cluster is always refused for the same reason (in Karmada it is random).
+//! The filter step: which clusters may run the workload. Every refusal has its reason. The order of the checks is
+//! fixed, so that the same cluster is always refused for the same reason (in Karmada it is random).
 
 use std::fmt;
 

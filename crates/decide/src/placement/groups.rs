@@ -1,5 +1,5 @@
-//! Which regions, zones or providers are taken? Chooses groups by weight under bounds on how many, such
-//! that together they have enough clusters. Knows nothing of clusters beyond their number.
+//! Chooses topology groups (regions, zones or providers) by weight within `minGroups` and `maxGroups`, such that
+//! together they have enough clusters. Knows nothing of clusters beyond their number.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! The answer to "where does it run": as a value, as a sentence, and as what is written on the binding.
+//! The result of a placement: as a value, as a sentence, and as what is written on the binding.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -28,7 +28,7 @@ pub enum Placement {
     Unchanged,
     /// Clusters were chosen.
     Scheduled(Schedule),
-    /// No cluster may run it, and somebody said so, so it leaves those it is in (C3).
+    /// No cluster may run it, and the user asked for that, so it leaves its clusters (C3).
     Nowhere {
         /// Why it was looked at.
         trigger: Trigger,
@@ -114,7 +114,7 @@ impl Placement {
     pub fn condition(&self) -> Option<(ConditionStatus, &'static str, String)> {
         match self {
             Placement::Skipped(_) | Placement::Left { .. } => None,
-            // What stands was decided well, also if whoever decided it could not say so any more.
+            // The existing placement was decided well, even if the scheduler stopped before it wrote the condition.
             Placement::Unchanged | Placement::Scheduled(_) => {
                 let message = "Binding has been scheduled successfully.".to_owned();
                 Some((ConditionStatus::True, "Success", message))

@@ -1,5 +1,5 @@
-//! Placements that were decided a moment ago. A default policy asks the same question for thousands of
-//! bindings, and an answer over many clusters is dear. Knows what a question consists of, decides nothing.
+//! A cache of recent placements. A default policy leads to the same placement for thousands of bindings, and computing
+//! it over many clusters is expensive. Defines the cache key, decides nothing.
 
 use std::sync::Arc;
 

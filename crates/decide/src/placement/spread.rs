@@ -1,4 +1,4 @@
-//! Which of the candidates are taken? Spread constraints by cluster, region, zone and provider (C1).
+//! The select step: spread constraints by cluster, region, zone and provider (C1).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! By which rule do replicas reach the chosen clusters? Fills in what a placement leaves open.
+//! The replica scheduling strategy of a placement, with defaults filled in.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Golden vectors of behaviour.md 5.5 and 5.7, which were seen from Karmada itself, and the rules around them.
+//! Golden vectors of behaviour.md 5.5 and 5.7, which were recorded from Karmada itself, and the rules around them.
 
 mod golden;
 mod karmada;

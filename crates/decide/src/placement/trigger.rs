@@ -1,4 +1,4 @@
-//! Is there anything to schedule, and why? The first hit of behaviour.md 5.2 wins.
+//! The scheduling trigger: is there anything to schedule, and why? The first match of behaviour.md 5.2 wins.
 
 use std::fmt;
 
@@ -56,7 +56,7 @@ pub enum Trigger {
         /// What is wanted.
         to: i32,
     },
-    /// Somebody asked for it.
+    /// A client requested it (`rescheduleTriggeredAt`).
     Asked {
         /// When.
         at: Time,
@@ -184,7 +184,7 @@ fn placement_changed(binding: &Binding, placement: &Placement) -> bool {
     };
     let observed = &binding.status.scheduler_observed_affinity_name;
     if *placement == applied {
-        // Whoever chose a group could not say which any more.
+        // The scheduler chose an affinity group but stopped before it wrote which.
         return !placement.cluster_affinities.is_empty() && observed.is_empty();
     }
     without_groups(placement) != without_groups(&applied)

@@ -1,5 +1,5 @@
-//! How are seats divided by votes? Webster's method (Sainte-Laguë), in whole numbers so that no rounding
-//! of fractions ever decides.
+//! Apportionment of seats by votes: Webster's method (Sainte-Laguë), in integers so that no rounding of fractions ever
+//! decides.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -23,8 +23,8 @@ impl Ties {
     }
 }
 
-/// Divides the seats among named parties by their votes; the answer has their order. Nobody gets a seat
-/// when there is no vote at all.
+/// Divides the seats among named parties by their votes; the answer has their order. No party gets a seat when there is
+/// no vote at all.
 pub fn divide(seats: i64, parties: &[(&str, i64)], ties: Ties) -> Vec<i64> {
     let votes: i128 = parties.iter().map(|(_, votes)| i128::from(*votes)).sum();
     if seats <= 0 || votes <= 0 {

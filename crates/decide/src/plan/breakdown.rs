@@ -1,4 +1,4 @@
-//! A plan in numbers for each cluster and each namespace.
+//! The totals of a plan per cluster and per namespace.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What happens to a template in each cluster, between two settled worlds: which clusters have a copy of it,
-//! with how many replicas, with what in it, and whether it is held. Knows nothing of claims.
+//! The copies of a template in each cluster, compared between two settled snapshots: which clusters have one, with how
+//! many replicas, with what content, and whether it is suspended. Knows nothing of claims.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -151,7 +151,7 @@ fn compared<'w>(
     }
     if overridden_before {
         before.override_replicas(was);
-        // Whether a copy was there before its override policy failed, only its status tells.
+        // Only the status says whether a copy existed before its override policy failed.
         let reported = |cluster: &str| {
             let mut items = was.binding.into_iter().flat_map(|binding| &binding.status.aggregated_status);
             items.any(|item| item.cluster_name == cluster)
@@ -205,7 +205,7 @@ impl<'w> Copies<'w> {
     /// What override policies make of the replicas, and where they fail.
     fn override_replicas(&mut self, view: &View<'w>) {
         let Some(content) = &self.content else { return };
-        // Nothing is rendered from a template that nobody has taken over (R2).
+        // Nothing is rendered from a template version that no binding has adopted (R2).
         if view.template.map(|template| template.digest.as_str()) != view.version().as_deref() {
             return;
         }
@@ -256,8 +256,8 @@ fn essence(manifests: &Value) -> Value {
     manifests
 }
 
-/// The clusters that have a Work, with their replicas: the chosen ones, those of whoever needs it, and those it
-/// has left and stays in until somebody decides. Those it is leaving by itself count as left.
+/// The clusters that have a Work, with their replicas: the chosen ones, those of the bindings that need it, and those
+/// that it is evicted from and stays in until a user decides. Those it is leaving by itself count as left.
 pub(super) fn in_use(binding: &Binding) -> BTreeMap<&str, i32> {
     let spec = &binding.spec;
     let workload = is_workload(spec);

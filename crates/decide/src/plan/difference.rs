@@ -1,4 +1,4 @@
-//! The difference between two settled worlds, for the templates to which anything can have happened.
+//! The difference between two settled snapshots, for the templates that the change can affect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
@@ -130,7 +130,7 @@ impl<'w> Comparison<'w> {
     }
 }
 
-/// Sorts by kind, namespace and name, and tells kinds of different groups apart.
+/// Sorts by kind, namespace and name, and distinguishes kinds of different groups.
 pub(super) fn id(key: &TemplateKey) -> String {
     let TemplateKey { name, namespace, kind, api_version } = key;
     [api_version, "/", kind, " ", namespace, "/", name].concat()

@@ -1,5 +1,5 @@
-//! Which fields does an update change? A short list of paths with their values before and after. Values of Secrets
-//! are never in it.
+//! The fields that an update changes: a short list of paths with their values before and after. Never contains values
+//! of Secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,6 +1,6 @@
-//! The plan of changes under which every template stays by itself, as under most: each is settled in both
-//! worlds and compared while it is at hand, and nothing of it is kept. Where templates concern each other it
-//! gives up, and two whole worlds are settled instead.
+//! The fast path of a plan, for changes under which templates are independent, as under most: each is settled before
+//! and after and compared at once, and nothing of it is kept. Where templates depend on each other it gives up, and two
+//! whole snapshots are settled instead.
 
 use std::collections::BTreeSet;
 use std::num::NonZero;

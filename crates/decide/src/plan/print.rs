@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Action, ClaimChange, ClusterPlan, Plan, Totals};
 
-/// What is said of a template that no cluster has afterwards; nobody should overlook it.
+/// Marks a template that no cluster has afterwards; conspicuous on purpose.
 pub const NOWHERE: &str = "WOULD RUN NOWHERE";
 
 impl fmt::Display for Plan {

@@ -1,5 +1,5 @@
-//! Which Works would a restart of all controllers write, beside what the plan of it says already? Compares what would be
-//! rendered with the Works that exist, those of namespaces included, so that taking over from another control plane
+//! The Works that a restart of all controllers would write, beside what the plan of it says already. Compares the
+//! rendered Works with the existing ones, those of namespaces included, so that taking over from another control plane
 //! holds no surprise (M5).
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Both ways to a plan lead to the same plan, wherever the short one leads to any.
+//! The fast path of a plan gives the same plan as two whole snapshots, wherever it gives any.
 
 use api::{Work, kinds};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! The plan of a binding that is deleted by hand: its Works go, and with them every copy, until the binding is made
-//! again. The worlds before and after are the same, so no comparison shows that.
+//! The plan of a binding that is deleted by hand: its Works are deleted, and with them every copy, until the binding is
+//! created again. The snapshots before and after are the same, so no comparison shows that.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

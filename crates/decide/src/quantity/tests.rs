@@ -1,4 +1,4 @@
-//! Amounts as Kubernetes reads and writes them.
+//! Quantities as Kubernetes parses and prints them.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Tables for selectors and exclusions.
+//! Table tests for selectors and exclusions.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

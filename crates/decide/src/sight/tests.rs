@@ -1,4 +1,4 @@
-//! Two tenants: what one sees is decided as in the whole world, and has nothing of the other in it.
+//! Two tenants: a tenant's answer is the same as with the whole snapshot, and contains nothing of the other tenant.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! A change of a world, read from the object a user would write, and which templates must be looked at
-//! afterwards: what the change touches, not what exists (B5).
+//! A change of a snapshot, parsed from the object a user would write, and the templates to reconcile afterwards: what
+//! the change touches, not what exists (B5).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -68,7 +68,7 @@ impl Snapshot {
         }
     }
 
-    /// Takes in an object that nobody else holds; says which templates are touched.
+    /// Inserts an object without copying it; returns the affected templates.
     pub fn take(&mut self, object: Value) -> Result<BTreeSet<Arc<TemplateKey>>, ChangeError> {
         self.put(Arc::new(object))
     }

@@ -1,5 +1,5 @@
-//! The questions a settling world asks besides those about claims and bindings, and who answers them. Tests
-//! and interpreters with scripts of their own answer differently.
+//! The interpreters that a settling snapshot calls besides the decisions about claims and bindings. Tests and
+//! interpreters with scripts replace them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::works::{Sources, namespace_works, works};
 pub struct Interpreters<'a> {
     /// How many replicas, and what does one need?
     pub interpret: &'a (dyn Fn(&Template) -> Interpretation + Sync),
-    /// What must go along? None if nobody here can tell.
+    /// The dependencies of a template. `None` if no interpreter knows its kind.
     pub dependencies: &'a (dyn Fn(&Template) -> Option<Vec<DependentObjectReference>> + Sync),
     /// Where does it run? Leaves the binding as a scheduler does, and says whether it changed it.
     pub place: &'a (dyn Fn(&mut Arc<Binding>, &Snapshot, &mut Recent) -> bool + Sync),

@@ -1,5 +1,5 @@
-//! Which kinds a cluster knows, once the definitions that go there have arrived. What a cluster says about
-//! itself comes later than that and decides nothing here.
+//! The kinds that a cluster serves once the CRDs that are propagated to it have arrived. The Cluster's own status
+//! follows later and decides nothing here.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! One template at rest: its claim, its binding and its clusters as they are when nothing is left to write
-//! for it. What other templates need of it is asked elsewhere.
+//! The fixed point of one template: its claim, its binding and its clusters when nothing is left to write for it. What
+//! other templates need of it is decided elsewhere.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! From Works to bindings.
+//! Aggregation from Works to bindings.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! The digest of the user's part of a template: another digest is a user change, whoever wrote it.
-//! Must stay the same for ever, because it is recorded on objects (R1).
+//! The digest of the user's part of a template: another digest is a user change, no matter which client wrote it. The
+//! algorithm must never change, because the digest is recorded on objects (R1).
 
 use api::labels::is_bookkeeping;
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ pub fn digest(object: &Value) -> String {
     format!("{:032x}", hash.0)
 }
 
-/// FNV-1a with 128 bits: enough against chance, and users have nobody to deceive but themselves.
+/// FNV-1a with 128 bits: enough against accidental collisions; a user who forges one deceives only themselves.
 struct Fnv(u128);
 
 impl Default for Fnv {

@@ -1,5 +1,5 @@
-//! An object in little space: as text, which takes a sixth of what the same object takes as a tree, and is read again
-//! where somebody asks for the whole of it. Knows nothing of what the object means.
+//! A compact object: stored as JSON text, which takes a sixth of the memory of the parsed tree, and parsed again when
+//! the whole object is needed. Knows nothing of what the object means.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ const LEFT_OUT: [&str; 3] = ["annotations", "labels", "managedFields"];
 /// Deeper than any API server lets objects nest, and less than what can be read again.
 const DEPTH_MAX: usize = 120;
 
-/// An object as text, without what is left out. Copies share it.
+/// An object as text, without the omitted fields. Copies share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Document(Arc<str>);
 
@@ -24,13 +24,13 @@ impl Document {
         is_shallow(object, DEPTH_MAX).then(|| Document(text().into()))
     }
 
-    /// The object as it was, but for what is left out.
+    /// The parsed object, without the omitted fields.
     pub(super) fn read(&self) -> Value {
         serde_json::from_str(&self.0).expect("it was written from a value that nests little")
     }
 }
 
-/// An object without what is left out: written as it is, because a copy of the tree costs as much as the text.
+/// Serializes an object without the omitted fields, directly, because a copy of the tree costs as much as the text.
 struct Bare<'a>(&'a Value);
 
 /// The same of its metadata.

@@ -1,4 +1,4 @@
-//! What is a user change and what is not; when a template last changed.
+//! What counts as a user change and what does not; when a template last changed.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! What would have to be done to get a template onto a cluster, step by step. Follows from the same answers as
-//! everything else; does nothing.
+//! The steps that would bring a template onto a cluster. Follows from the same answers as everything else; does
+//! nothing.
 
 use std::fmt;
 
@@ -27,9 +27,9 @@ pub enum Step {
     Join,
     /// Policies leave the template alone.
     LetPoliciesAct,
-    /// Take its namespace or kind off the lists of what is left out.
+    /// Remove its namespace or kind from the skipped namespaces or kinds.
     StopLeavingOut,
-    /// Nobody selects the template.
+    /// No policy selects the template.
     CreatePolicy,
     /// A policy nearly matches.
     Select {

@@ -1,5 +1,5 @@
-//! What each cluster has to do with a template: chosen or refused and why, what override policies change for
-//! it, whether it is held back there. Places nothing itself: it reads what the placement said.
+//! What each cluster has to do with a template: chosen or refused and why, its override policies, its suspension.
+//! Places nothing itself: it reads the placement's result.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -61,7 +61,7 @@ pub enum Verdict {
     PassedOver,
     /// It is not there any more, or not yet, and is still named.
     Missing,
-    /// Nobody asked where it should run.
+    /// No scheduling was requested.
     NotAsked,
 }
 

@@ -1,5 +1,5 @@
-//! Who holds a template back, and where: its policy, the last one it had, rollout policies, or those that need
-//! it. What is held in the end stands on the binding.
+//! What suspends a template, and where: its policy, the last one it had, rollout policies, or the bindings that need
+//! it. The effective suspension is on the binding.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 use crate::template::Template;
 use crate::works::targets;
 
-/// Somebody who holds it back.
+/// A policy or binding that suspends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hold {

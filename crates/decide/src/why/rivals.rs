@@ -47,7 +47,7 @@ pub enum Lost {
         /// Why not.
         why: Blocked,
     },
-    /// Static mode: nobody owns it until its user changes it (S4).
+    /// Static mode: no policy owns it until its user changes it (S4).
     Unclaimed,
 }
 

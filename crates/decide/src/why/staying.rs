@@ -1,5 +1,5 @@
-//! Which copies stay although they are not wanted any more, and what do they wait for (M1)? Read off the binding: its
-//! clusters, and what its members said last. Decides nothing.
+//! Copies that stay although they are no longer wanted, and what they wait for (M1). Derived from the binding: its
+//! clusters, and its members' last reports. Decides nothing.
 
 use std::fmt;
 

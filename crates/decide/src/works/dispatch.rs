@@ -1,5 +1,5 @@
-//! May a manifest be written to its member now, and what becomes of the member's object when its Work goes?
-//! Whoever writes to members asks here, so that suspension and foreign objects are never forgotten.
+//! Dispatch: may a manifest be written to its member now, and what happens to the member's object when its Work is
+//! deleted? Every writer to members asks here, so that suspension and foreign objects are never forgotten.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! Does a member still have what a Work says? Interpreters from what was written before, so that news about an
-//! object's status is no reason to write to the member, and a restart is none either.
+//! Drift detection: does a member still have what a Work says? Derived from what was written before, so that neither a
+//! status change of the object nor a restart causes a write to the member.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,8 @@ use crate::interpret;
 /// Objects that are nested deeper are taken for different.
 const DEPTH_MAX: usize = 100;
 
-/// Counted by each API server for itself, whatever it is told: the template's own count says nothing about a copy.
+/// Counted by each API server for itself, whatever the client sends: the template's own count says nothing about a
+/// copy.
 const COUNTED: &str = "deprecated.daemonset.template.generation";
 
 /// What a Work and its object in the member looked like when they were last in line.
@@ -26,7 +27,7 @@ pub struct Delivered {
     version: Version,
 }
 
-/// What moves when somebody edits an object: the generation where there is one, since status leaves it alone.
+/// What changes when a client edits an object: the generation where there is one, since status does not change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Version {
     Generation(i64),
@@ -57,8 +58,8 @@ impl Delivered {
         (self.work.0.as_str(), self.work.1) == (work.metadata.uid.as_str(), work.metadata.generation)
     }
 
-    /// True while neither the Work nor the object was edited since. Labels and annotations are compared,
-    /// because no generation tells of them.
+    /// True while neither the Work nor the object was edited since. Labels and annotations are compared, because they
+    /// do not change the generation.
     pub fn holds(&self, work: &Work, manifest: &Value, object: &Value) -> bool {
         *self == Delivered::of(work, object) && has_marks(object, manifest)
     }

@@ -1,5 +1,5 @@
-//! Is a Work about what its binding is about? Asked before anything is delivered, so that a Work which was written by
-//! hand, or rendered by an older version, brings nothing else to a member (M3).
+//! Ownership check: is a Work about its binding's template? Checked before anything is delivered, so that a Work that
+//! was written by hand, or rendered by an older version, brings nothing else to a member (M3).
 
 use std::fmt;
 

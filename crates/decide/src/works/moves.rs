@@ -1,6 +1,6 @@
-//! Which copies stay until others have taken their place (M1)? A move delivers first and removes then: a copy that is
-//! left, and replicas that go elsewhere, stay until the members say that the new ones are applied. Reads that off the
-//! Works alone, so that a restart changes nothing (R1). What a person deletes is never held.
+//! Moves create before they delete (M1): a copy in a cluster that is left, and replicas that go elsewhere, stay until
+//! the members report that the new ones are applied. Derived from the Works alone, so that a restart changes nothing
+//! (R1). What a person deletes is never held.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -144,8 +144,8 @@ fn replicas(work: &Work) -> Copy {
     if is_current(work) {
         return Copy { least: said, most: said, said };
     }
-    // The member has what an earlier state of the Work said; its status tells how many that is, if nothing newer is on
-    // its way there.
+    // The member has what an earlier generation of the Work said; its status says how many replicas that is, if nothing
+    // newer is on its way there.
     let told = work.status.manifest_statuses.first().and_then(|told| told.status.as_ref());
     let told = told.and_then(|status| integer(&status.read(), &["replicas"])).unwrap_or(0);
     let least = if has_copy(work) && !is_under_way(work) { told.min(said) } else { 0 };

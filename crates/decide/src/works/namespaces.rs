@@ -1,5 +1,5 @@
-//! Which members receive a namespace? All of them, as a Work that the namespace owns, whatever the policies
-//! say; only what is reserved or asks to be left out stays.
+//! Namespace sync: every member receives every namespace, as a Work that the namespace owns, whatever the policies say;
+//! except reserved namespaces and those that opt out.
 
 use std::collections::BTreeMap;
 

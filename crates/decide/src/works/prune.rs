@@ -1,5 +1,5 @@
-//! What of a template never leaves the control plane? What the API server keeps, what another cluster made
-//! up, and bookkeeping of ours.
+//! Prunes what never leaves the control plane: fields that the API server maintains, values that another cluster
+//! assigned, and our own annotations and labels.
 
 use api::records;
 use serde_json::Value;

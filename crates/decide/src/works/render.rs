@@ -1,4 +1,4 @@
-//! How does a template become a Work? Replicas, overrides, labels and annotations, in this order.
+//! Renders a template into a Work: replicas, overrides, labels and annotations, in this order.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ const CLAIM: [(Field, &str); 5] = [
     (Field::Annotations, annotations::CLUSTER_PROPAGATION_POLICY_NAME),
 ];
 
-/// Renders a Work for every target; a cluster whose overrides fail is told and left alone.
+/// Renders a Work for every target; a cluster whose overrides fail is reported and left unchanged.
 pub(super) fn render(binding: &Binding, template: &Template, sources: Sources<'_>, answer: &mut Works) {
     let targets = targets(&binding.spec);
     let whole = template.object();
@@ -184,8 +184,8 @@ fn conflict_resolution(binding: &Binding, manifest: &Value) -> &'static str {
     }
 }
 
-/// Members are told the policy the binding was made from. The template may already be claimed by another one
-/// that waits for its turn (L2), and that alone is no reason to write to a member.
+/// Manifests carry the policy the binding was made from. The template may already be claimed by another one that waits
+/// for its turn (L2), and that alone is no reason to write to a member.
 fn claim_of_binding(manifest: &mut Manifest, binding: &Binding) {
     for (field, key) in CLAIM {
         match claimed(binding, field, key) {

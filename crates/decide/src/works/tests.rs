@@ -1,4 +1,4 @@
-//! What members receive, what they keep receiving when a binding is frozen, and what goes.
+//! What members receive, what they keep receiving when a binding is frozen, and which Works are deleted.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What plan prints, and what why answers.
+//! The output of `plan` and `why`.
 
 use std::sync::Arc;
 

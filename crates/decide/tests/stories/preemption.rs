@@ -1,4 +1,4 @@
-//! Proposal 002: who takes from whom (P1 to P6).
+//! Proposal 002: preemption between policies (P1 to P6).
 
 use crate::story::tell;
 

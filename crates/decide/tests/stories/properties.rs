@@ -1,4 +1,4 @@
-//! What holds in every world: generated policies, templates, edits and restarts.
+//! Property tests: generated policies, templates, edits and restarts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -210,7 +210,7 @@ proptest! {
         }
     }
 
-    /// Facts that nobody has looked at yet: the order in which they were seen does not matter.
+    /// Changes that no reconcile has seen yet: the order in which they arrived does not matter.
     #[test]
     fn the_order_in_which_facts_are_seen_never_matters(
         steps in prop::collection::vec(any_step(false), 1..16),

@@ -1,4 +1,4 @@
-//! Runs a story: a world, simulated members, and what is expected of both after each step.
+//! The story runner: a snapshot, simulated members, and what is expected of both after each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ fn member(index: u8) -> Cluster {
     cluster
 }
 
-/// Tells a story in every way.
+/// Runs a story in every mode.
 pub fn tell(steps: &str) {
     for way in [Way::Plain, Way::Restarts, Way::Touched, Way::OneSecond, Way::Crashes] {
         let mut story = Story::new(way);
@@ -236,7 +236,7 @@ impl Story {
         self.put_template(object);
     }
 
-    /// Status and Karmada's own keys change; that is nobody's wish.
+    /// Status and Karmada's own keys change, which is no user change.
     fn bookkeeping(&mut self, name: &str) {
         let key = words::template_key(name).expect("a template");
         self.templates.get_mut(&key).expect("there is one")["status"] = json!({"observed": self.version});

@@ -1,4 +1,4 @@
-//! Proposal 003: holding back (U1, U3, U4, U7, U8) as far as claims and bindings are concerned.
+//! Proposal 003: suspension (U1, U3, U4, U7, U8) as far as claims and bindings are concerned.
 
 use crate::story::tell;
 

@@ -1,6 +1,6 @@
-//! Is a Deployment available that runs in several members, and has it got where it should? The conditions by which
-//! `kubectl wait`, Flux and others judge, in Kubernetes' words. Karmada has none: members' own are not collected, so
-//! they follow from the counters.
+//! The `Available` and `Progressing` conditions of a Deployment in several members, by which `kubectl wait`, Flux and
+//! others judge, in Kubernetes' words. Karmada has none: members' own are not collected, so they follow from the
+//! counters.
 
 use api::Time;
 use jiff::Timestamp;

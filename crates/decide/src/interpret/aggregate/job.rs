@@ -1,4 +1,4 @@
-//! How does a Job fare that runs in several members? It is done when it is done everywhere.
+//! The aggregated status of a Job in several members: it is complete when it is complete in all of them.
 
 use api::Time;
 use jiff::Timestamp;

@@ -1,5 +1,5 @@
-//! What Karmada v1.18.2 answered to random questions. Each line of the file beside this one is
-//! `strategy constraints room+region,… previous replicas uid fresh = result`, with `-` for nothing.
+//! Results of Karmada v1.18.2 for random inputs. Each line of the file beside this one is `strategy constraints
+//! room+region,… previous replicas uid fresh = result`, with `-` for nothing.
 
 use super::*;
 

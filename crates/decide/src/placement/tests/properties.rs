@@ -1,4 +1,4 @@
-//! What must hold for every input: sums, capacity, no needless moves, no matter in which order.
+//! Property tests for every input: sums, capacity, no needless moves, independence of order.
 
 use std::sync::Arc;
 

@@ -128,7 +128,7 @@ fn some_bindings_are_none_of_our_business() {
     check_skip(|binding| binding.spec.placement = None, "the binding has no placement of its own");
 }
 
-/// Otherwise the cluster would wait for ever for something that nobody moves.
+/// Otherwise the cluster would wait for ever for a copy that no controller moves.
 #[test]
 fn what_nobody_claims_leaves_a_cluster_that_goes_and_comes_to_no_other() {
     let mut members = clusters(&[9, 9, 9]);

@@ -1,5 +1,5 @@
-//! How far a change reaches: namespaces and what is in them, clusters and their taints, override policies that
-//! fail, kinds that come with their definitions, and the order of changes.
+//! Which templates a change affects: namespaces and their contents, clusters and their taints, override policies that
+//! fail, kinds that come with their CRDs, and the order of changes.
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
-//! What goes along with an object that is deleted: the binding of a template, what is in a namespace, and the
-//! objects of a kind.
+//! Cascading deletion: the binding of a deleted template, the contents of a namespace, and the objects of a kind.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What stays until others are applied, case by case, and the law itself over random moves.
+//! What stays until others are applied, case by case, and the invariant itself over random moves.
 
 use api::work::ManifestStatus;
 use api::{Condition, names};
