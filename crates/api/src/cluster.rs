@@ -1,4 +1,4 @@
-//! Cluster: a member, how to reach it, what it offers. Choosing among members belongs to `decide`.
+//! Cluster: a member, how to reach it, what it offers. Scheduling belongs to `decide`.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub struct ClusterSpec {
     /// Credentials: `token` and `caBundle`.
     #[serde(skip_serializing_if = "is_default")]
     pub secret_ref: Option<SecretReference>,
-    /// Credentials for acting as somebody else.
+    /// Credentials for impersonating users.
     #[serde(skip_serializing_if = "is_default")]
     pub impersonator_secret_ref: Option<SecretReference>,
     /// True does not check the member's certificate.

@@ -1,6 +1,6 @@
-//! The CustomResourceDefinition of every kind: what an API server must know to accept a policy written
-//! for Karmada unchanged, and what `kubectl explain` says of each field. The tests hold types and schemas together;
-//! nothing here acts on a field.
+//! The CustomResourceDefinition of every kind: the schemas with which an API server accepts a policy written for
+//! Karmada unchanged, and the descriptions for `kubectl explain`. The tests hold types and schemas together; nothing
+//! here acts on a field.
 
 use serde_json::{Value, json};
 

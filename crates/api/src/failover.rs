@@ -1,4 +1,4 @@
-//! When and how a workload leaves a cluster that fails it. Judging that belongs to `decide`.
+//! Failover behaviour: when and how a workload is evicted from a cluster where it fails. `decide` implements it.
 
 use serde::{Deserialize, Serialize};
 

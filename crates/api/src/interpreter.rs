@@ -1,4 +1,4 @@
-//! ResourceInterpreterCustomization: scripts that explain a kind. Running them is done elsewhere.
+//! ResourceInterpreterCustomization: Lua scripts that interpret a kind. Running them is done elsewhere.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Label keys and values that Karmada reads or writes (C7), and whose labels are whose.
+//! Label keys and values that Karmada reads or writes (C7), and which component owns which label.
 
 use crate::annotations;
 

@@ -1,8 +1,8 @@
-//! What exists: kinds, fields, labels and names. Holds no behaviour beyond parsing and naming.
+//! The API types: kinds, fields, labels and names. Holds no behaviour beyond parsing and naming.
 //!
-//! JSON follows Karmada's: camelCase, and a field with its zero value is left out exactly where Go's
-//! `omitempty` leaves it out. Missing required fields read as their zero value, as they do in Go;
-//! rejecting them is the schema's task (see [`crd`]).
+//! JSON follows Karmada's: camelCase, and a field with its zero value is omitted exactly where Go's `omitempty` omits
+//! it. Missing required fields read as their zero value, as they do in Go; rejecting them is the schema's task (see
+//! [`crd`]).
 
 pub mod annotations;
 pub mod binding;

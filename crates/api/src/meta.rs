@@ -1,4 +1,4 @@
-//! What every object has: type, metadata, spec, status, conditions. Knows no kind.
+//! TypeMeta, ObjectMeta and conditions, which every object has. Knows no kind.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ pub struct ObjectMeta {
 pub struct Unread(Box<RawValue>);
 
 impl Unread {
-    /// What it says, as far as somebody wants to know.
+    /// Parses the fields that the caller's type has.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.0.get())
     }
@@ -123,8 +123,8 @@ impl PartialEq for Unread {
 
 impl Eq for Unread {}
 
-/// JSON that is kept as text, a quarter of what it takes as a tree. The text is made here, whoever wrote the original,
-/// so that two are equal when they say the same.
+/// JSON that is kept as text, a quarter of the memory of the parsed tree. It is serialized here, no matter which client
+/// wrote the original, so that equal values have equal text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text(Box<str>);
 
@@ -212,7 +212,7 @@ pub enum ConditionStatus {
     True,
     /// It does not.
     False,
-    /// Nobody can tell.
+    /// The status is unknown.
     #[default]
     Unknown,
 }

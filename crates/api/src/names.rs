@@ -1,5 +1,5 @@
-//! How bindings, Works, execution namespaces and labels are named: Karmada's rules exactly (C7), so
-//! that its objects are found and taken over, not doubled.
+//! Names of bindings, Works, execution namespaces and labels: Karmada's rules exactly (C7), so that its objects are
+//! found and adopted, not duplicated.
 
 use std::fmt::Write;
 
@@ -102,7 +102,7 @@ pub fn member_role(cluster: &str) -> String {
     format!("karmada-controller-manager:{}", member_service_account(cluster))
 }
 
-/// Secret with the credentials for acting as somebody else in a member.
+/// Secret with the credentials for impersonating users in a member.
 pub fn impersonator_secret(cluster: &str) -> String {
     format!("{cluster}-impersonator")
 }

@@ -1,4 +1,4 @@
-//! OverridePolicy and ClusterOverridePolicy: what differs per cluster. Applying it belongs to `decide`.
+//! OverridePolicy and ClusterOverridePolicy: per-cluster differences. Applying them belongs to `decide`.
 
 use std::collections::BTreeMap;
 

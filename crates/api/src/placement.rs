@@ -1,4 +1,4 @@
-//! Where a policy wants its templates to run. Choosing clusters belongs to `decide`.
+//! Placement: affinities, tolerations, spread constraints and replica scheduling. Scheduling belongs to `decide`.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! PropagationPolicy and ClusterPropagationPolicy: which templates go where, and how changes act.
-//! Says what can be written, not what it leads to.
+//! PropagationPolicy and ClusterPropagationPolicy: which templates are propagated where, and how policy changes are
+//! activated. Defines the fields, not their effects.
 
 use serde::{Deserialize, Serialize};
 

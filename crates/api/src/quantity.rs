@@ -1,4 +1,4 @@
-//! An amount as it is written in objects. Its arithmetic belongs to `decide`.
+//! A resource quantity as text. Its arithmetic belongs to `decide`.
 
 use std::collections::BTreeMap;
 use std::fmt;

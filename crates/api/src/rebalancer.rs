@@ -1,4 +1,4 @@
-//! WorkloadRebalancer: ask for a fresh placement of chosen workloads, once.
+//! WorkloadRebalancer: triggers one rescheduling of the listed workloads.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
-//! What Longshore itself remembers on objects, so that no restart changes an answer (R1).
+//! Longshore's own records on objects, so that no restart changes an answer (R1).
 //!
-//! Everything is an annotation: Karmada's own schemas prune fields they do not know, but keep
-//! annotations, so the same records work on a control plane that Karmada installed. Each record is one
-//! annotation with one JSON object, so it is read and written as a whole or not at all.
+//! Everything is an annotation: Karmada's own schemas prune unknown fields, but keep annotations, so the same records
+//! work on a control plane that Karmada installed. Each record is one annotation with one JSON object, so it is read
+//! and written as a whole or not at all.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// The earlier generations of a policy, oldest first; none if nobody noted them.
+    /// The earlier generations of a policy, oldest first; empty if none were recorded.
     pub fn read(policy: &ObjectMeta) -> Vec<Past> {
         read(policy, HISTORY).unwrap_or_default()
     }

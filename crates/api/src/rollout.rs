@@ -1,5 +1,5 @@
-//! RolloutPolicy and ClusterRolloutPolicy (U7): hold single templates back without touching the
-//! policy that propagates them.
+//! RolloutPolicy and ClusterRolloutPolicy (U7): suspend single templates without touching the policy that propagates
+//! them.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Which resources are meant: by label, by field, by reference. Matching belongs to `decide`.
+//! Selectors: by label, by field, by reference. Matching belongs to `decide`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The brake of a policy: what is held back and where. Whether something is held is decided elsewhere.
+//! Suspension of a policy: what is held back and where. `decide` evaluates it.
 
 use serde::{Deserialize, Serialize};
 

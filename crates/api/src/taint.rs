@@ -1,4 +1,4 @@
-//! Taints of clusters and the tolerations that answer them. Matching belongs to `decide`.
+//! Taints of clusters and tolerations. Matching belongs to `decide`.
 
 use serde::{Deserialize, Serialize};
 

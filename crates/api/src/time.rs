@@ -1,4 +1,4 @@
-//! A moment as it stands in objects: RFC 3339, UTC. Reads no clock.
+//! Timestamps in objects: RFC 3339, UTC. Reads no clock.
 
 use std::fmt;
 use std::str::FromStr;

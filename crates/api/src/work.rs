@@ -1,4 +1,4 @@
-//! Work: what one member receives, and what it reports back.
+//! Work: the manifests for one member, and the status it reports.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -92,7 +92,7 @@ pub enum Health {
     Healthy,
     /// It is not.
     Unhealthy,
-    /// Nobody can tell.
+    /// The health is unknown.
     #[default]
     Unknown,
 }

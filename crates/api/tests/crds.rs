@@ -1,4 +1,4 @@
-//! Holds the types, the schemas and Karmada's own definitions together.
+//! Holds the types, the schemas and Karmada's own CRDs together.
 
 use serde_json::Value;
 

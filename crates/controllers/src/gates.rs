@@ -95,7 +95,7 @@ fn set(feature_gates: &mut FeatureGates, name: &str, value: bool) -> Result<(), 
 
 impl FeatureGates {
     /// Parses the output of [`FeatureGates::told`]; unknown names belong to a newer control plane and are ignored. A
-    /// value that a user wrote by hand, to plan before the controllers run, is an error if it cannot be parsed.
+    /// list that cannot be parsed is an error: a user may have written it by hand, to plan before the controllers run.
     pub fn heard(told: &BTreeMap<String, String>) -> Result<Self, Unreadable> {
         let mut feature_gates = FeatureGates::default();
         for (name, switch) in SWITCHES {

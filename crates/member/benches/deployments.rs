@@ -1,5 +1,5 @@
-//! What Deployments cost a member: `cargo bench -p member -- 10000 3` makes ten thousand of them in each of
-//! three members, changes every image, and deletes them all.
+//! Benchmark of Deployments in members: `cargo bench -p member -- 10000 3` makes ten thousand of them in each of three
+//! members, changes every image, and deletes them all.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

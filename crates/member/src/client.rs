@@ -1,5 +1,5 @@
-//! A small client of one API server: the requests that a member makes, and nothing else. Whether the server is in
-//! this process is not its business.
+//! A small HTTP client of one API server: the requests that a member makes, and nothing else. Works in-process and over
+//! the network.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -19,10 +19,10 @@ use tower::util::BoxCloneSyncService;
 use crate::key::{Key, Kind, Named};
 use crate::plan::{Part, Write};
 
-/// Who a member is in managedFields, and that it wants no warnings about fields: nobody would read them.
+/// The field manager of a member; field validation is off, because no user would read the warnings.
 const WRITER: &str = "?fieldManager=member&fieldValidation=Ignore";
 
-/// The way to an API server. Whoever makes it tries until there is an answer.
+/// The transport to an API server. Its implementation retries until there is a response.
 pub type Passage = BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>;
 
 /// Asks an API server.

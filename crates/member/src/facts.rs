@@ -1,5 +1,5 @@
-//! The few facts that a member remembers of each object. Everything else is read again when it is
-//! needed, so that ten thousand objects cost little memory.
+//! The cached part of each object: the few fields that a member's controllers need. Everything else is read again when
+//! it is needed, so that ten thousand objects cost little memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

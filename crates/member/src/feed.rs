@@ -1,5 +1,5 @@
-//! The news of one kind: its state at the start and everything that follows, over the API server's watch.
-//! A feed that fell behind begins anew and then says what is gone.
+//! The reflector of one kind: its initial list and all later changes, over the API server's watch. After 410 Gone it
+//! lists again and then reports deletions.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -69,8 +69,8 @@ impl Feed {
         }
     }
 
-    /// Tells what there is to tell, until there is nothing or `max` pieces have been told. Ready says how
-    /// many there were; pending says that everything written so far has been told.
+    /// Passes on changes until there are none or `max` have been passed. `Ready` says how many there were; `Pending`
+    /// says that everything written so far has been passed on.
     pub fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -163,7 +163,7 @@ impl Feed {
                     tell(Update::Complete(there, self.revision.unwrap_or(0)));
                 }
             }
-            // The revision is gone, or the server cannot go on: everything is told anew.
+            // The revision is compacted, or the server ended the watch: list again.
             _ => self.open(None),
         }
     }

@@ -1,5 +1,5 @@
-//! Names that follow from what they are for: the same owner, template and place give the same name in
-//! every life of a member, so that creating twice is refused. Must not know kinds.
+//! Deterministic names: the same owner, template and ordinal give the same name after every restart of a member, so
+//! that creating twice is a conflict. Must not know kinds.
 
 use serde_json::Value;
 

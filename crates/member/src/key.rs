@@ -1,5 +1,5 @@
-//! Which objects a member looks after, and in which order: the order of the kinds is the order of work,
-//! children before those who count them.
+//! Keys of the objects that a member reconciles. The order of the kinds is the order of work: children before the
+//! owners that count them.
 
 use std::sync::Arc;
 

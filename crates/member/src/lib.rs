@@ -1,5 +1,5 @@
-//! A cluster to play with: an API server on its own store, nodes with a capacity, and workloads that
-//! advance by stage files. Knows nothing of policies and of the control plane above it.
+//! A simulated cluster: an API server on its own store, nodes with a capacity, and workloads that advance by stage
+//! files. Knows nothing of policies and of the control plane above it.
 
 mod amounts;
 mod client;

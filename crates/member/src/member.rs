@@ -1,4 +1,4 @@
-//! A member as others hold it: how it is started, asked and ended.
+//! The handle of a member: starts it, sends requests to it, and stops it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Where pods fit: the capacity of nodes against what their pods ask for. Must not know how either is
-//! written.
+//! Scheduling of pods onto nodes: the nodes' capacity against the pods' requests. Must not know how either is written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

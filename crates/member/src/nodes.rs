@@ -1,5 +1,5 @@
-//! The nodes of a cluster that others run: its API server and its controllers are real, and only machines are
-//! missing. Gives pods a node, lets them run by their stages, and provides volumes; everything else is left alone.
+//! Simulated nodes for a real cluster, whose API server and controllers run elsewhere. Binds pods to nodes, runs them
+//! by their stages, and provisions volumes; everything else is left alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const LOOKED_AFTER: [Kind; 4] = [Kind::Node, Kind::Pod, Kind::Volume, Kind::Clai
 /// Running nodes. They end when they are dropped.
 pub struct Nodes {
     stop: CancellationToken,
-    /// Nobody asks here when nothing is left to do; without it the task would end.
+    /// No caller waits for idleness here; without the sender the task would end.
     _asks: mpsc::Sender<Ask>,
     task: JoinHandle<()>,
 }

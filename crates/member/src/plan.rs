@@ -1,5 +1,5 @@
-//! What is to be written because of one look at one object. Looking is a function of what is known; the
-//! runtime does the writing.
+//! The writes that follow from reconciling one object. Reconciling is a pure function of the cache; the runtime does
+//! the writing.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! What waits for its time: stages with a delay, deadlines, and writes that are tried again. Must not know
-//! what the waiting is about.
+//! The delay queue: stages with a delay, deadlines, and retries with backoff. Must not know what the keys are about.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -11,7 +10,7 @@ use crate::key::Key;
 /// The first and the longest pause before something is tried again.
 const RETRY_AFTER_MIN: Duration = Duration::from_millis(10);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
-/// After so many failures in a row, nobody waits for the next attempt any more.
+/// After so many failures in a row, callers that wait for idleness no longer wait for the next attempt.
 const FAILURES_MAX: u32 = 8;
 
 /// Why something waits.

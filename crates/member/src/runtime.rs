@@ -1,4 +1,4 @@
-//! When a member works: its tasks are started here and nowhere else, and end when they are told to.
+//! The task runtime of a member: all its tasks are spawned here, and end on shutdown.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -22,7 +22,7 @@ const RESTART_DELAY_MIN: Duration = Duration::from_millis(100);
 /// The longest pause.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// Somebody who wants to know when nothing is left to do.
+/// A caller that waits until nothing is left to do.
 pub type Ask = oneshot::Sender<()>;
 
 /// What a member keeps when its worker has to begin anew.
@@ -92,7 +92,7 @@ async fn run(mut worker: Worker, kept: &mut Kept, stop: &CancellationToken) {
             }
             if !worker.expects_work() {
                 for ask in asking.drain(..) {
-                    // Whoever does not listen any more needs no answer.
+                    // A caller that dropped its receiver needs no answer.
                     let _ = ask.send(());
                 }
             }

@@ -1,5 +1,5 @@
-//! Stage files: for a kind, what becomes of an object that looks like this, after how long. The first
-//! stage whose conditions hold acts; what it does must end its own conditions, or it is left out.
+//! Stage files: per kind, how an object that meets a condition changes, and after what delay. The first stage whose
+//! conditions hold acts; its change must end its own conditions, or the stage is skipped.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! One round of work: look at the objects that changed, write what comes of it, and take note of the
-//! answers. Must not know when rounds happen.
+//! One round of reconciling: reconcile the objects that changed, write the results, and process the responses. Must not
+//! know when rounds happen.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -149,7 +149,7 @@ impl Worker {
     async fn plan(&mut self, key: &Key, now: Timestamp, stamp: &str) -> Result<Plan, Refusal> {
         self.injector.at("plan", key);
         let glance = match key.kind {
-            // The owner of something that changed, which somebody else looks after.
+            // The owner of a changed object, of a kind that another controller reconciles.
             kind if !self.client.knows(kind) => Some(Plan::nothing()),
             Kind::Definition => Some(Plan::nothing()),
             Kind::ReplicaSet => replica_set::glance(&self.world, key),

@@ -1,5 +1,5 @@
-//! What the controllers of a cluster do, one file per kind: each looks at an object and what is known of
-//! its children, and says what to write. This file holds what they share.
+//! The workload controllers of a cluster, one file per kind: each gets an object and its cached children, and returns
+//! what to write. This file holds what they share.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -84,8 +84,8 @@ pub fn name_stem(owner: &str) -> String {
     format!("{}-", owner.get(..57).unwrap_or(owner).trim_end_matches(['-', '.']))
 }
 
-/// Names for new pods that nobody has: they follow from the owner's uid and a number, and the lowest
-/// numbers whose names are free are taken.
+/// Unused names for new pods: they follow from the owner's uid and a number, and the lowest numbers whose names are
+/// free are taken.
 pub fn free_names<'a>(
     world: &'a World,
     owner: &'a Value,

@@ -1,5 +1,5 @@
-//! What a member knows of its cluster: the facts of every object it looks after, who owns whom, what is
-//! left on the nodes, and which objects are to be looked at because of a change.
+//! The informer cache of a member: the cached part of every object, owner references, free capacity of the nodes, and
+//! the set of objects to reconcile (dirty).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct World {
     pub nodes: Nodes,
     /// Pods that wait for room.
     unplaced: BTreeSet<Key>,
-    /// Objects that somebody has to look at.
+    /// Objects to reconcile.
     dirty: BTreeSet<Key>,
 }
 
@@ -101,12 +101,12 @@ impl World {
         self.unplaced.insert(key.clone());
     }
 
-    /// Somebody has to look at an object.
+    /// Marks an object for reconciling.
     pub fn touch(&mut self, key: Key) {
         self.dirty.insert(key);
     }
 
-    /// Whether somebody has to look at something.
+    /// Whether any object is to be reconciled.
     pub fn is_dirty(&self) -> bool {
         !self.dirty.is_empty()
     }
@@ -243,7 +243,7 @@ impl Facts {
         self.owner.as_ref().or_else(|| self.volume()?.claim.as_ref())
     }
 
-    /// Whether nobody else cares for the difference.
+    /// Whether the difference matters to no other object.
     fn is_alike(&self, other: &Facts) -> bool {
         (&self.uid, self.deleting, &self.owner, &self.detail)
             == (&other.uid, other.deleting, &other.owner, &other.detail)

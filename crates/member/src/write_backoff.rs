@@ -1,5 +1,6 @@
-//! When a member's own work waits: those outside go first. Whoever brings a thousand objects sees them arrive before the
-//! pods behind the first of them start, as in a real cluster, where other machines start them. Reads no clock.
+//! Write back-off: a member's own writes yield to those of clients. A client that creates a thousand objects sees them
+//! arrive before the pods of the first of them start, as in a real cluster, where other machines start them. Reads no
+//! clock.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ const CROWD: u64 = 4;
 /// The longest that a crowd is let through without a round of own work.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Tells the writes of others from the member's own.
+/// Distinguishes the writes of clients from the member's own.
 pub struct WriteBackoff {
     /// How much has been written altogether.
     revision: Box<dyn Fn() -> u64 + Send>,
@@ -24,7 +25,7 @@ pub struct WriteBackoff {
 }
 
 impl WriteBackoff {
-    /// Nobody has been waited for yet.
+    /// Starts without any back-off.
     pub fn new(revision: impl Fn() -> u64 + Send + 'static, now: Instant) -> Self {
         let others = revision();
         Self { revision: Box::new(revision), begun: now, others, since: None }

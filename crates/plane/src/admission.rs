@@ -1,4 +1,4 @@
-//! What may be written to the control plane: `decide`'s rules, handed to the API server.
+//! Admission of the control plane: passes `decide`'s defaulting and validation rules to the API server.
 
 use std::sync::Arc;
 

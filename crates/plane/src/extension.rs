@@ -1,5 +1,5 @@
-//! The group `longshore.io/v1alpha1`: what a change would do, why a template is where it is, and how things stand,
-//! computed from what the controllers know and cut down to what the caller may read. Nothing of it is stored.
+//! The aggregated API `longshore.io/v1alpha1`: plans, explanations and status reports, computed from the informer cache
+//! and filtered by the caller's permissions. Nothing of it is stored.
 
 use std::sync::Arc;
 

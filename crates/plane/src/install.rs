@@ -1,5 +1,5 @@
-//! What a control plane has before its controllers start: the kinds of policies, its members, and a note for
-//! clients about the feature gates it runs with.
+//! Bootstraps a control plane before its controllers start: installs the CRDs, joins members, and publishes the feature
+//! gates in a ConfigMap for clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +18,13 @@ pub(crate) const GATES: &str = "longshore-feature-gates";
 const MAX_MOVED: &str = "max-moved";
 const MAX_DELETED: &str = "max-deleted";
 
-/// Why nobody knows which feature gates a control plane runs with.
+/// Why the feature gates of a control plane cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum NoteError {
     /// It does not answer.
     #[error(transparent)]
     Unanswered(#[from] Error),
-    /// What somebody wrote there makes no sense.
+    /// The ConfigMap cannot be parsed.
     #[error("read ConfigMap {}/{}", PUBLIC_NAMESPACE, GATES)]
     Unreadable(#[from] Unreadable),
 }
@@ -116,14 +116,14 @@ pub async fn ensure_namespace(control: &Rest, name: &str, labels: &[(&str, &str)
     }
 }
 
-/// Makes a member known, or tells what is new of one that is; everything else of its Cluster stays.
+/// Joins a member, or updates the given fields of one that has joined; everything else of its Cluster stays.
 pub async fn join(control: &Rest, cluster: &Value) -> Result<(), Error> {
     let name = cluster["metadata"]["name"].as_str().unwrap_or_default();
     let clusters = Collection::of(&api::kinds::CLUSTER, "");
     control.apply(&clusters.object(name), cluster, true).await.map(drop)
 }
 
-/// Tells clients which feature gates and which budget the control plane runs with.
+/// Publishes the feature gates and the budget of the control plane for clients.
 pub async fn publish_gates(
     control: &Rest,
     feature_gates: &FeatureGates,

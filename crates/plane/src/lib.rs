@@ -1,5 +1,5 @@
-//! How the parts make one control plane: the brain's rules as the API server's admission, its kinds installed
-//! and members joined. Shared by everything that puts the parts together; knows no port, no file, no clock.
+//! Assembles one control plane: `decide`'s rules as the API server's admission, the CRDs installed and members joined.
+//! Shared by all composition roots; knows no port, no file, no clock.
 
 pub mod admission;
 pub mod extension;

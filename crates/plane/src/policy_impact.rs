@@ -1,5 +1,5 @@
-//! What a write would do, told to whoever makes it: as warnings, and as a refusal where it would move or delete more
-//! than is allowed (M4). Asks `decide` about the world as the controllers know it.
+//! Policy impact at admission (dry run): reports the effects of a write to its client as warnings, and refuses it where
+//! it would move or delete more than the budget allows (M4). Asks `decide` about the controllers' informer cache.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -48,7 +48,7 @@ pub struct PolicyImpact {
 /// How the controllers' own writes, which follow from what was judged before, are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Controllers {
-    /// They are in this process, and their identity is nobody else's.
+    /// The controllers are in this process, and no other client has their identity.
     #[default]
     InProcess,
     /// They come through the network as this user. Where it is not known, nothing is judged that they write.
@@ -144,7 +144,7 @@ impl PolicyImpact {
         self.snapshot(now)
     }
 
-    /// Before everything is known nobody can say what a change does; where that matters it has to wait.
+    /// Before the informers have synced the effects of a change are unknown; where they matter the write has to wait.
     fn unseen(
         &self,
         attributes: &Attributes<'_>,
@@ -319,7 +319,7 @@ fn allowed(attributes: &Attributes<'_>, object: &Value, usual: Budget) -> Budget
     on(object).stricter(old).or(usual)
 }
 
-/// A limit that nobody can read would be none, so it is not taken.
+/// A limit that cannot be parsed would be no limit, so it is refused.
 fn check_numbers(attributes: &Attributes<'_>, object: &Value) -> Result<(), ApiError> {
     if attributes.operation == Operation::Delete {
         return Ok(());
@@ -328,7 +328,7 @@ fn check_numbers(attributes: &Attributes<'_>, object: &Value) -> Result<(), ApiE
         let Some(text) = annotation(object, mark).filter(|text| text.parse::<usize>().is_err()) else {
             continue;
         };
-        // What is there already was taken by somebody else, and must not keep others from their work.
+        // An existing invalid value was accepted earlier, and must not block other changes.
         if attributes.old.and_then(|old| annotation(old, mark)) != Some(text) {
             let why = format!("{mark} is {text:?}; it has to be a number, such as 10");
             return Err(ApiError::forbidden(named(attributes, object), why));

@@ -1,5 +1,5 @@
-//! What there is to tell about a control plane, as values: its state, who follows a policy, how templates stand, what
-//! became of them in members. Computed from a `Snapshot`, by commands and by the control plane itself. Pure.
+//! Reports about a control plane, as values: its state, the followers of a policy, the state of templates and of their
+//! copies in members. Computed from a `Snapshot`, by commands and by the control plane itself. Pure.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Whether controllers may start with the feature gates they are given: other gates than those of the last start may
-//! move or delete what nobody asked for, and that is bounded as every other act is (M4). Reads; starts nothing.
+//! The start check of controllers: other feature gates than those of the last start may move or delete what no user
+//! asked for, and the budget bounds that as it bounds every other act (M4). Reads; starts nothing.
 
 use controllers::gates::FeatureGates;
 use controllers::rest::{Collection, Error, Rest};
@@ -26,7 +26,7 @@ pub struct HeldStart {
     pub before: Vec<String>,
 }
 
-/// Why nobody knows whether controllers may start.
+/// Why the start check failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HeldError {
     /// Which gates there were is not known.
@@ -66,7 +66,7 @@ pub fn judged(snapshot: &decide::Snapshot, plan: &Plan, budget: Budget) -> Optio
     Some((why, approval(snapshot, plan, &budget::Subject::default())))
 }
 
-/// Tells clients that the controllers wait, or that they do not any more.
+/// Publishes for clients that the controllers' start is held, or that it no longer is.
 pub async fn publish_held_start(control: &Rest, held: Option<&HeldStart>) -> Result<(), Error> {
     let why = held.map(|held| held.why.as_str());
     let patch = json!({ "metadata": { "annotations": { HELD_START: why } } });

@@ -1,5 +1,4 @@
-//! The rules of admission behind Kubernetes' webhooks: an AdmissionReview comes in and goes out answered. Knows no
-//! network.
+//! The admission webhook's handler: takes an AdmissionReview and returns it with the response. Knows no network.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The roles of the people around policies: the administrator who owns those of the cluster, and the tenant who owns
-//! one namespace. Handed to the API server, which knows what a role is and nothing of policies.
+//! Default RBAC roles for policies: the administrator of cluster-scoped policies, and the tenant of one namespace.
+//! Passed to the API server, which knows RBAC and nothing of policies.
 
 use serde_json::{Value, json};
 

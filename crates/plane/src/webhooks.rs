@@ -1,5 +1,5 @@
-//! What a Kubernetes API server has to be told so that it asks for our admission: the webhook configurations. Nothing
-//! about policies is written while nobody answers.
+//! Installs the admission webhook configurations on a Kubernetes API server. They fail closed: no policy is written
+//! while the webhook does not answer.
 
 use api::{kinds, labels};
 use controllers::rest::{Collection, Error, Rest};
@@ -18,7 +18,7 @@ pub const MUTATE: &str = "/mutate";
 /// Where AdmissionReviews that judge an object are answered.
 pub const VALIDATE: &str = "/validate";
 
-/// How the API server reaches whoever answers.
+/// The address at which the API server reaches the webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// At this address, such as `https://127.0.0.1:9443`.
@@ -45,7 +45,7 @@ impl Address {
     }
 }
 
-/// Tells the API server whom to ask, and whom to believe: `authority` is in PEM.
+/// Writes the webhook configurations with the address and the CA bundle: `authority` is in PEM.
 pub async fn install_webhooks(control: &Rest, address: &Address, authority: &str) -> Result<(), Error> {
     for (plural, configuration) in [
         ("mutatingwebhookconfigurations", mutating(address, authority)),

@@ -1,4 +1,4 @@
-//! Schemas of the bindings, in the version that is stored and in the one that came before.
+//! Schemas of the bindings, in the storage version and in the one before it.
 
 use super::failover::failover;
 use super::parts::{conditions, health, reason, reference_fields, resource_list};

@@ -1,4 +1,4 @@
-//! Schema of the Cluster, which Karmada serves from an API server of its own.
+//! Schema of the Cluster, which Karmada serves from an aggregated API server.
 
 use super::parts::{conditions, resource_list};
 use super::schema::{

@@ -1,4 +1,4 @@
-//! Schema of the scripts that explain a kind.
+//! Schema of ResourceInterpreterCustomization.
 
 use super::schema::{Field, object, string};
 use super::{Version, age, column};
@@ -7,7 +7,7 @@ pub(super) const ABOUT: &str = "Explains a kind by Lua scripts: its replicas, he
                                 dependencies. Longshore stores the scripts and does not run them; a control \
                                 plane of Karmada does.";
 
-/// The scripts: the field, what the script tells, and its function.
+/// The scripts: the field, what the script returns, and its function.
 const SCRIPTS: [(&str, &str, &str); 8] = [
     (
         "componentResource",

@@ -1,4 +1,4 @@
-//! Schemas that several kinds share: Kubernetes' own types, clusters that are meant, references.
+//! Schemas that several kinds share: Kubernetes' own types, cluster affinities, references.
 
 use super::schema::{
     Described, Field, Schema, date_time, int64, list_of, map_of, object, one_of, quantity, string, strings,

@@ -1,4 +1,4 @@
-//! Schemas of what policies and bindings share about where templates run.
+//! Schemas of the placement, which policies and bindings share.
 
 use super::parts::{cluster_affinity, cluster_affinity_fields, tolerations};
 use super::schema::{Described, Field, Schema, boolean, int64, integer, list_of, object, one_of, string};

@@ -1,4 +1,4 @@
-//! Schema of what one replica of a workload needs.
+//! Schema of the replica requirements of a workload.
 
 use super::parts::{Requirement, resource_list, tolerations};
 use super::schema::{Field, Schema, list_of, map_of, object, string};

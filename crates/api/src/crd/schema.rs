@@ -1,5 +1,5 @@
-//! A small language for structural schemas: as short as the fact it states. A field without a description does not
-//! compile. Knows no kind.
+//! A small DSL for structural schemas: as short as the fact it states. A field without a description does not compile.
+//! Knows no kind.
 
 use serde_json::{Map, Value, json};
 
@@ -162,7 +162,7 @@ impl Schema {
         self.with("x-kubernetes-list-type", "atomic")
     }
 
-    /// A list whose items server-side apply tells apart by this field.
+    /// A list of type `map`, whose items server-side apply merges by this field.
     pub(super) fn keyed_by(self, field: &str) -> Schema {
         self.with("x-kubernetes-list-type", "map").with("x-kubernetes-list-map-keys", json!([field]))
     }

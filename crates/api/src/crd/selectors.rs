@@ -1,4 +1,4 @@
-//! Schemas of what policies say about templates: which are meant, which are left out, and which are suspended.
+//! Schemas of resource selectors, exclusions and suspension in policies.
 
 use super::parts::label_selector;
 use super::schema::{Described, Field, Schema, boolean, list_of, object, string, strings};

@@ -1,4 +1,4 @@
-//! Golden names that were seen from Karmada itself.
+//! Golden names that were recorded from Karmada itself.
 
 use super::*;
 

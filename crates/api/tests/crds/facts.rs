@@ -1,5 +1,5 @@
-//! The schemas as a list of facts, one per line, so that a review sees every change of the API.
-//! `UPDATE_EXPECT=1 cargo test -p api` writes it anew.
+//! The schemas as a snapshot, one fact per line, so that a review sees every change of the API. `UPDATE_EXPECT=1 cargo
+//! test -p api` rewrites it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

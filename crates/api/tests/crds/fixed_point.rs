@@ -1,4 +1,4 @@
-//! Whatever a type accepts, it writes in a form that it reads as the same thing again.
+//! Round trip: whatever a type accepts, it serializes in a form that it parses as the same value again.
 
 use api::kinds::Kind;
 use proptest::prelude::*;

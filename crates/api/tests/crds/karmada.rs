@@ -1,5 +1,5 @@
-//! Compares our definitions with Karmada's own, which are not ours to keep in this repository. Runs
-//! when `KARMADA_CRDS` names a directory with files like `policy.karmada.io_propagationpolicies.yaml`.
+//! Compares our CRDs with Karmada's own, which are not ours to keep in this repository. Runs when `KARMADA_CRDS` names
+//! a directory with files like `policy.karmada.io_propagationpolicies.yaml`.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! A deserializer that notes which fields a type knows although the value does not have them. Fed with
-//! an object in which every field of the schema is filled, it finds fields that the schema forgot.
+//! A deserializer that records which fields a type knows although the value does not have them. Given an object in
+//! which every field of the schema is filled, it finds fields that the schema lacks.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! Makes an object in which every field of a schema is filled.
+//! Generates an object in which every field of a schema is filled.
 
 use serde_json::{Map, Value, json};
 

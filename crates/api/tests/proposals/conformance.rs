@@ -1,4 +1,4 @@
-//! Whether a document fits its schema: nothing would be pruned, refused or of another type.
+//! Validates a document against its schema: nothing would be pruned, refused or of another type.
 
 use serde_json::Value;
 

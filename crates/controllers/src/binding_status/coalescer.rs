@@ -11,7 +11,7 @@ use decide::BindingKey;
 use supervise::Recovered as _;
 use tokio::time::Instant;
 
-/// The longest delay of a status that contains reports.
+/// How long a status with reports is delayed when a single workload starts.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// What each binding that is kept back adds to it.
 const TURN: Duration = Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! A member that panics goes on.
+//! A member continues after a panic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

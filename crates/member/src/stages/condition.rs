@@ -1,4 +1,4 @@
-//! What a stage asks of an object before it acts: a place in the object, and what stands there.
+//! The conditions of a stage: a path in the object, and the value expected there.
 
 use regex::Regex;
 use serde::Deserialize;

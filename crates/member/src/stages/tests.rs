@@ -1,4 +1,4 @@
-//! Stage files: what they may say, and what becomes of objects.
+//! Stage files: their syntax, and their effect on objects.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! PodDisruptionBudgets: how many pods they speak of, how many are healthy, and how many may go.
+//! PodDisruptionBudgets: how many pods they select, how many are healthy, and how many may be evicted.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Claims and volumes: every claim gets a volume of its own at once, and the volume goes with it.
+//! PersistentVolumeClaims: every claim is bound to a volume of its own, which is deleted with it.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub fn look(look: &Look<'_>, key: &Key, object: &Value) -> Plan {
     let is_there = look.world.facts(&Key::new(Kind::Volume, "", &name)).is_some();
     match (is_there, given.is_empty()) {
         (false, true) => Plan::one(Write::Create { kind: Kind::Volume, object: volume(object, &name) }),
-        // Somebody asked for a volume of theirs that is not there yet.
+        // The claim names a volume that does not exist yet.
         (false, false) => Plan::nothing(),
         (true, true) => Plan::one(bind(key, object, &name)),
         (true, false) => {

@@ -1,4 +1,4 @@
-//! DaemonSets: one pod on each node that their template selects, whether there is room or not.
+//! DaemonSets: one pod on each node that their template selects, whatever the node's free capacity.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ mod status;
 
 /// Where the number of a rollout is written.
 const REVISION: &str = "deployment.kubernetes.io/revision";
-/// Tells the pods of one template from those of another.
+/// Distinguishes the pods of one template from those of another.
 const TEMPLATE_HASH: &str = "pod-template-hash";
 const HISTORY_LIMIT: i64 = 10;
 

@@ -1,5 +1,5 @@
-//! Jobs: pods until enough of them succeeded, or too many failed. A finished Job is never looked at again,
-//! except to go when its time to live is over.
+//! Jobs: pods until enough of them succeeded, or too many failed. A finished Job is never reconciled again, except to
+//! delete it when its TTL is over.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -116,7 +116,7 @@ impl<'a> Work<'a> {
     fn allowed(&self) -> i64 {
         match self.completions() {
             Some(completions) => self.parallelism().min(completions - self.succeeded),
-            // The first success tells that there is no more work to begin.
+            // After the first success no new pods are started.
             None if self.succeeded > 0 => self.active,
             None => self.parallelism(),
         }

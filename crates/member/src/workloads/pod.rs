@@ -1,5 +1,5 @@
-//! What the scheduler and the nodes do with a pod: it gets a node where there is room, its stages, and
-//! goes with its node.
+//! The scheduler and kubelet of pods: binds a pod to a node with free capacity, runs its stages, and deletes it with
+//! its node.
 
 use serde_json::{Value, json};
 

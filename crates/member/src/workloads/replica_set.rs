@@ -1,4 +1,4 @@
-//! ReplicaSets: as many pods as they want, and the count of them.
+//! ReplicaSets: create and delete pods to match `replicas`, and count them in the status.
 
 use std::cmp::Reverse;
 

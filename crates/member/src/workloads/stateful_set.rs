@@ -1,5 +1,5 @@
-//! StatefulSets: pods with numbers, made in order and replaced in reverse order, each with its claims.
-//! There are no ControllerRevisions here: a pod that is made anew always follows the newest template.
+//! StatefulSets: pods with ordinals, created in order and replaced in reverse order, each with its claims. There are no
+//! ControllerRevisions here: a recreated pod always follows the newest template.
 
 use std::collections::BTreeMap;
 

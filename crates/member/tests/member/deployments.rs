@@ -1,4 +1,4 @@
-//! The life of Deployments.
+//! The life cycle of Deployments.
 
 use serde_json::{Value, json};
 

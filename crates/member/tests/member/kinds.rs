@@ -1,4 +1,4 @@
-//! The life of every other kind.
+//! The life cycle of every other kind.
 
 use http::Method;
 use serde_json::{Value, json};

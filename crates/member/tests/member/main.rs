@@ -1,4 +1,4 @@
-//! Members as users meet them, over their API: on a paused clock and an in-memory store, without sleeps.
+//! Members through their API, on a paused clock and an in-memory store, without sleeps.
 
 #[cfg(test)]
 mod cluster;

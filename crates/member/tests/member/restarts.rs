@@ -1,4 +1,4 @@
-//! Members that end at any point and go on where they were.
+//! Members that stop at any point and continue after a restart.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

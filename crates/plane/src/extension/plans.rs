@@ -1,5 +1,5 @@
-//! What changes would do, for who may make them. The plan is that of the whole world; the answer shows what the caller
-//! may read of it and counts the rest.
+//! Plans for callers that may make the changes. The plan covers the whole control plane; the response shows what the
+//! caller may read of it and counts the rest.
 
 use std::sync::Arc;
 

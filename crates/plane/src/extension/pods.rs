@@ -1,4 +1,4 @@
-//! Where the pods of a workload are, for who looks for them on the control plane, where none run.
+//! Pods of a workload across members, for users who look for them on the control plane, where none run.
 
 use apimachinery::selector::LabelSelector;
 use apiserver::extension::PodQuery;

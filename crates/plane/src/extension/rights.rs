@@ -1,5 +1,5 @@
-//! What the caller of a request may read, asked of the server's roles once per kind and namespace. Turns rights into a
-//! `Sight`, which does the cutting.
+//! The read permissions of a request's caller, evaluated with the server's RBAC once per kind and namespace. Turns them
+//! into a `Sight`, which filters.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

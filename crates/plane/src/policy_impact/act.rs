@@ -1,5 +1,5 @@
-//! Which writes are judged by what they do, and the changes that each of them makes: policies of every kind, bindings
-//! that users edit, Clusters, and what takes many objects along when it is deleted. Judges nothing.
+//! Which writes are subject to a budget, and the changes that each of them makes: policies of every kind, bindings that
+//! users edit, Clusters, and deletions that cascade. Judges nothing.
 
 use std::sync::Arc;
 

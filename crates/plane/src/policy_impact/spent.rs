@@ -1,5 +1,5 @@
-//! What requests of one act have done so far. Templates are asked one by one to follow their policy, all with the same
-//! value, so what they do together is what a budget bounds. Forgotten at a restart.
+//! The budget spent so far by the requests of one act. Templates are activated one by one, all with the same value, and
+//! the budget bounds their sum. In memory only; a restart resets it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
 //! Clusters that a policy names and that do not exist. Such a name is most often mistyped, and a policy that names
-//! nothing else places its templates nowhere. Only where the policy or the control plane says so it is refused.
+//! nothing else places its templates nowhere. It is refused only if the policy or the control plane is set to do so.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What became of a template in one member, as its Work or its binding tells. Knows no values, only conditions and health.
+//! The delivery of a template to one member, from its Work or its binding. Reads only conditions and health.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Delivery {
-    /// Whether the member has what the Work says; none if nobody has tried.
+    /// Whether the member has what the Work says; `None` if no write was attempted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<bool>,
     /// Why it has not.
@@ -57,7 +57,7 @@ pub fn deliveries(works: &[Work], clusters: &[Cluster]) -> BTreeMap<String, Deli
     reported.collect()
 }
 
-/// The same as the binding tells, for readers who may not read Works.
+/// The same from the binding, for readers who may not read Works.
 pub fn reported(binding: &Binding, clusters: &[Cluster]) -> BTreeMap<String, Delivery> {
     let items = binding.status.aggregated_status.iter().map(|item| {
         let cluster = clusters.iter().find(|cluster| cluster.metadata.name == item.cluster_name);

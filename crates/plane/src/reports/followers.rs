@@ -1,4 +1,4 @@
-//! Which generation of a policy each template follows that it claims. Pure.
+//! Which generation of a policy each of its claimed templates follows. Pure.
 
 use api::records::Pin;
 use decide::binding::is_held;

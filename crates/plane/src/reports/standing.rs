@@ -1,4 +1,4 @@
-//! How a template stands to the policy that claims it. Pure.
+//! The state of a template relative to the policy that claims it. Pure.
 
 use std::fmt;
 

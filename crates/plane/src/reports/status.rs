@@ -1,5 +1,5 @@
-//! How a control plane and its members are, as values. Counted from templates and bindings themselves, so it is also
-//! true where nobody writes the status of policies. Pure.
+//! The status of a control plane and its members, as values. Counted from templates and bindings themselves, so it is
+//! also correct where no controller writes the status of policies. Pure.
 
 use api::cluster::READY;
 use api::{Cluster, ConditionStatus, Time};

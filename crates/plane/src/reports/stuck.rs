@@ -1,5 +1,5 @@
-//! What does not get on, and why: templates whose decisions say that something is missing, and members that
-//! complain. What waits because its policy says so is not stuck. Pure.
+//! Templates and members that make no progress, and why: decisions that fail, and members that report errors. A
+//! template that waits because its policy says so is not stuck. Pure.
 
 use std::collections::BTreeSet;
 

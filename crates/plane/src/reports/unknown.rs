@@ -1,4 +1,4 @@
-//! What is not known: clusters that do not answer, and the templates whose state depends on them. Pure.
+//! Unknown state: clusters that do not answer, and the templates whose state depends on them. Pure.
 
 use std::collections::BTreeMap;
 

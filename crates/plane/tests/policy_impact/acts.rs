@@ -1,4 +1,4 @@
-//! A budget bounds effects, whatever set them off, and an approval is for one plan of one write (M4).
+//! A budget bounds effects, whatever caused them, and an approval is for one plan of one write (M4).
 
 use apiserver::admission::{Attributes, Operation};
 use apiserver::authn::Identity;

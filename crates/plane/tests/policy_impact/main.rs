@@ -1,4 +1,4 @@
-//! What whoever changes a policy is told, and what a budget refuses.
+//! The admission warnings that the author of a policy change gets, and the writes that a budget refuses.
 
 use std::sync::Arc;
 

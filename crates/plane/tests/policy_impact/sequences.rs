@@ -1,5 +1,5 @@
-//! Random sequences of edits, approvals, wishes, ways back, taints and restarts: no act moves or deletes more than is
-//! allowed, unless it carries an approval, and no approval serves twice (M4).
+//! Random sequences of edits, approvals, activations, rollbacks, taints and restarts: no act moves or deletes more than
+//! the budget allows, unless it carries an approval, and no approval serves twice (M4).
 
 use std::collections::{BTreeMap, BTreeSet};
 

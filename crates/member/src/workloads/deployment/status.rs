@@ -1,4 +1,4 @@
-//! What a Deployment says of itself: counters, conditions, and how long it may go without progress.
+//! The status of a Deployment: counters, conditions, and the progress deadline.
 
 use std::time::Duration;
 
