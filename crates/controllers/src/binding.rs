@@ -20,7 +20,7 @@ use crate::runtime::Action;
 
 mod record;
 
-/// How soon a binding whose old copies have to go first is looked at again.
+/// The requeue interval of a binding whose old copies have to be deleted first.
 const PURGING: Duration = Duration::from_secs(5);
 
 /// Brings the Works of one binding in line.
@@ -57,7 +57,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
         ctx.metrics.observe_since("binding_sync_work_duration_seconds", &result, start);
         record::synced(ctx, &binding, written.as_ref().err());
     }
-    // The next look that finds just this has nothing to do.
+    // The next reconcile with the same input is skipped.
     if let Some(sources) = sources.filter(|_| written.is_ok() && is_at_rest(&answer)) {
         ctx.cache.settled().note(key, Question::Works, mark(sources, &now));
     }
@@ -111,7 +111,7 @@ async fn write(
                 now.extend(place(&written.metadata));
                 news = true;
             }
-            // What is worth telling goes before what the next look sees by itself.
+            // An error worth reporting goes before a conflict, which the next reconcile resolves by itself.
             Err(error) if failure.as_ref().is_none_or(Error::is_conflict) => failure = Some(error),
             Err(_) => {}
         }
@@ -139,8 +139,8 @@ fn path(work: &Work) -> Path {
     ctx::works(cluster).object(&work.metadata.name)
 }
 
-/// The Works of a binding as they are now: their manifests are too large to be kept twice. For one that is
-/// going, also those that were made a moment ago and that the view does not know yet.
+/// The Works of a binding as they are now: their manifests are too large to be cached as well. For one that is being
+/// deleted, also those that were made a moment ago and that the cache does not know yet.
 async fn existing_works(ctx: &Ctx, binding: &Binding) -> Result<Vec<Work>, Error> {
     let mut keys: BTreeSet<WorkKey> = ctx.cache.works_of(binding).into_iter().collect();
     if binding.metadata.deletion_timestamp.is_some() {
@@ -157,7 +157,7 @@ async fn existing_works(ctx: &Ctx, binding: &Binding) -> Result<Vec<Work>, Error
     Ok(works)
 }
 
-/// Stands for all that the Works of a binding are made from; none where that cannot be told.
+/// A fingerprint of all that the Works of a binding are rendered from; none where it cannot be computed.
 fn sources_mark(snapshot: &Snapshot, binding: &Binding) -> Option<Fingerprint> {
     let ObjectMeta { uid, generation, labels, annotations, .. } = &binding.metadata;
     // Which clusters an override policy means may depend on anything that they say of themselves.
@@ -219,8 +219,8 @@ fn place(metadata: &ObjectMeta) -> Option<(WorkKey, Wanted)> {
     Some((WorkKey { cluster, name: metadata.name.clone() }, wanted(metadata)))
 }
 
-/// Writes one Work, if it is not as it should be, and says what came of it. One that is going is left alone: its end brings everybody
-/// here again.
+/// Writes one Work if it differs from the desired one, and returns the result. A Work that is being deleted is left
+/// alone: its deletion enqueues the binding again.
 pub(crate) async fn write_work(
     ctx: &Ctx,
     cluster: &str,
@@ -263,7 +263,7 @@ fn is_of_the_same(one: &Work, other: &Work) -> bool {
     owner(one) == owner(other)
 }
 
-/// Whether no binding stands behind a Work but the very namespace that another one brings: a namespace goes to every
+/// Whether the owner of a Work is no binding but the very namespace that another one brings: a namespace goes to every
 /// member by itself, and its Work belongs to it alone (M3).
 fn is_of_the_namespace(found: &Work, work: &Work) -> bool {
     let brings = |name: &str| {
@@ -316,7 +316,7 @@ fn carries(found: &Work, work: &Work) -> bool {
             || found.metadata.owner_references == work.metadata.owner_references)
 }
 
-/// Lets a binding go whose Works have been told to go.
+/// Removes the finalizer of a binding whose Works are being deleted.
 async fn release(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> Result<(), Error> {
     let own = ctx::binding_finalizer(binding);
     let finalizers: Vec<&String> = binding.metadata.finalizers.iter().filter(|one| *one != own).collect();

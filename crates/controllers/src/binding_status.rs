@@ -89,8 +89,8 @@ async fn tell_binding(ctx: &Ctx, key: &BindingKey, seen: &Binding, next: &Bindin
     Ok(written?.metadata.resource_version)
 }
 
-/// Whether a template's status is not what its binding says. Who wrote the binding's may have seen an older state of
-/// the template that was right by chance.
+/// Whether a template's status differs from its binding's. The writer of the binding's status may have seen an older
+/// template whose status happened to match.
 pub fn lags(ctx: &Ctx, key: &TemplateKey) -> bool {
     let snapshot = ctx.cache.snapshot();
     let binding = snapshot.bindings.get(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);

@@ -43,7 +43,7 @@ pub struct Served {
     pub namespaced: bool,
 }
 
-/// The view. Clones share it.
+/// The informer cache. Clones share it.
 #[derive(Clone, Default)]
 pub struct Cache {
     inner: Arc<Inner>,
@@ -59,7 +59,7 @@ struct Inner {
     served: RwLock<BTreeMap<(String, String), Served>>,
     /// Kinds of which the server itself says that there are none any more.
     gone: RwLock<BTreeSet<(String, String)>>,
-    /// Who needs which template; taken after `world` where both are held.
+    /// The dependency index; locked after `world` where both are held.
     needs: RwLock<Needs>,
     /// Clusters that are gone, by their uid; taken after `world`. One stays in the world, as one that leaves, until no
     /// binding names it any more.
@@ -70,7 +70,7 @@ struct Inner {
     settled: ReconcileMemo,
     /// Bindings that wait for their members.
     moving: Moving,
-    /// Whether everything has been told once.
+    /// Whether every informer has synced.
     complete: AtomicBool,
     /// Lets a test panic while the world is being changed.
     injector: Injector,
@@ -104,7 +104,7 @@ struct SeenWork {
 pub type Wanted = (i64, bool, Fingerprint);
 
 impl Cache {
-    /// An empty view with these switches.
+    /// An empty cache with these feature gates.
     pub fn new(gates: Gates) -> Self {
         Self::with_faults(gates, Injector::default())
     }
@@ -116,7 +116,7 @@ impl Cache {
         cache
     }
 
-    /// The world as it is known now.
+    /// The current snapshot.
     pub fn snapshot(&self) -> RwLockReadGuard<'_, Snapshot> {
         self.inner.snapshot.read().recovered()
     }
@@ -125,7 +125,7 @@ impl Cache {
         self.inner.snapshot.write().recovered()
     }
 
-    /// Takes in an object that decisions depend on; says which templates must be looked at.
+    /// Inserts an object that decisions depend on; returns the templates to reconcile.
     pub fn put(&self, object: Value) -> BTreeSet<TemplateKey> {
         let mut snapshot = self.write();
         self.inner.injector.at("view", &object);
@@ -145,7 +145,7 @@ impl Cache {
         is_known && self.write().templates.remove(key).is_some()
     }
 
-    /// Forgets an object; says which templates must be looked at.
+    /// Removes an object; returns the templates to reconcile.
     pub fn remove(
         &self,
         api_version: &str,
@@ -354,7 +354,7 @@ impl Cache {
         told.collect()
     }
 
-    /// Notes that everything has been told once.
+    /// Notes that every informer has synced.
     pub fn note_complete(&self) {
         self.inner.complete.store(true, Ordering::Release);
     }
@@ -369,7 +369,7 @@ impl Cache {
         &self.inner.settled
     }
 
-    /// Bindings whose Works wait for what members say.
+    /// Bindings whose Works wait for reports of members.
     pub fn moving(&self) -> &Moving {
         &self.inner.moving
     }
@@ -424,7 +424,7 @@ impl Cache {
         known.insert((api_version.to_owned(), kind.to_owned()), served);
     }
 
-    /// Forgets a kind that is served no more, with all that is left of it; says what must be looked at.
+    /// Removes a kind that is no longer served, with all its objects; returns the templates to reconcile.
     pub fn forget(&self, api_version: &str, kind: &str) -> BTreeSet<TemplateKey> {
         let mut known = self.inner.served.write().recovered();
         known.remove(&(api_version.to_owned(), kind.to_owned()));

@@ -60,7 +60,7 @@ pub async fn way(control: &Rest, cluster: &Cluster) -> Result<Result<Way, Unreac
     })
 }
 
-/// Looks at the members whose credentials are in this Secret.
+/// Enqueues the members whose credentials are in this Secret.
 pub fn secret_changed(ctx: &Ctx, namespace: &str, name: &str) {
     let clusters = ctx.cache.snapshot().clusters.clone();
     let is_this = |reference: &SecretReference| reference.namespace == namespace && reference.name == name;

@@ -14,7 +14,7 @@ use crate::runtime::Action;
 use crate::taint_policies;
 
 const COMPONENT: &str = "cluster-controller";
-/// How soon a cluster that is still in use is looked at again.
+/// The requeue interval of a cluster that is still in use.
 const LEAVING: Duration = Duration::from_millis(500);
 
 /// Tends one cluster.

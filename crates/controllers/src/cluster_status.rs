@@ -22,7 +22,7 @@ mod summary;
 use pods::{PodPage, Pods};
 use summary::Facts;
 
-/// How long a member may take to tell what it has; what it does not tell in time stays as it is known.
+/// The timeout for a member's version, kinds and nodes; what it does not return in time keeps its last value.
 const FACTS_PATIENCE: Duration = Duration::from_secs(20);
 /// How soon a member is probed again while no connection to it has been attempted.
 const SOON: Duration = Duration::from_millis(200);
@@ -103,7 +103,7 @@ fn dispatching(member: &Member) -> Option<Condition> {
     })
 }
 
-/// Only its health has to be told quickly: a large cluster far away takes its time to tell what it has.
+/// Only the health probe has a short timeout: a large cluster far away takes longer to list what it has.
 async fn ask(rest: &Rest, patience: Duration, member: &Member) -> (Condition, Facts) {
     let health = tokio::time::timeout(patience, healthy(rest)).await;
     match health.unwrap_or_else(|_| Err(Error::TimedOut { action: "ask for its health".to_owned() })) {

@@ -27,7 +27,7 @@ pub const TOKEN_BOUND_TO: &str = "longshore.io/token-bound-to";
 /// The Secret that a token was bound to with which the controllers have reached the member.
 pub const TOKEN_USED: &str = "longshore.io/token-used";
 
-/// Who speaks in events.
+/// The reporting component of events.
 const COMPONENT: &str = "cluster-controller";
 /// How long until the member is asked again after it refused a token or did not answer.
 const RENEWAL_RETRY_INTERVAL: Duration = Duration::from_secs(60);

@@ -74,7 +74,7 @@ pub struct Queues {
     pub clients: Queue<String>,
     /// Clusters whose credentials may have to be renewed.
     pub credentials: Queue<String>,
-    /// Policies that may have to be let go.
+    /// Policies whose finalizer may have to be removed.
     pub policies: Queue<decide::PolicyKey>,
     /// Namespaces to be sent to members.
     pub namespaces: Queue<String>,
@@ -90,12 +90,12 @@ pub struct Queues {
     pub rebalancers: Queue<String>,
     /// Policies whose status may have to change.
     pub policy_status: Queue<decide::PolicyKey>,
-    /// What users are to be told.
+    /// Events to write.
     pub news: Queue<EventKey>,
 }
 
 impl Queues {
-    /// Empty queues; the view knows which namespace a Work is for.
+    /// Empty queues; the cache knows which namespace a Work is for.
     pub fn new(cache: &Cache) -> Self {
         let bindings = || Queue::fair(|key: &BindingKey| key.namespace.clone());
         let templates = || Queue::fair(|key: &TemplateKey| key.namespace.clone());
@@ -183,7 +183,7 @@ impl PerMember {
         self.of(&key.cluster).add(key, priority);
     }
 
-    /// Adds a Work to the queue of its member, once news about it is gathered.
+    /// Adds a Work to the queue of its member, debounced.
     pub fn add_debounced(&self, key: WorkKey) {
         self.of(&key.cluster).add_debounced(key);
     }

@@ -21,7 +21,7 @@ use crate::rest::Error;
 use crate::runtime::{Action, Priority};
 
 const COMPONENT: &str = "dependencies-distributor";
-/// How soon a binding that is still needed somewhere is looked at again.
+/// The requeue interval of a binding to which others are still attached.
 const STILL_ATTACHED: Duration = Duration::from_millis(50);
 
 /// Brings in line what one binding has written down that it needs.

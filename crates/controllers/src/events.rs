@@ -113,12 +113,12 @@ impl EventKey {
     }
 }
 
-/// One piece of news.
+/// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Event {
     /// About what.
     pub regarding: Regarding,
-    /// Who says so, by the name of Karmada's component.
+    /// The reporting component, by the name of Karmada's component.
     pub component: &'static str,
     /// Its type.
     pub event_type: EventType,

@@ -79,7 +79,7 @@ async fn write_kept(ctx: &Ctx, key: &BindingKey, seen: &Binding, evictions: &Evi
     Ok(())
 }
 
-/// Lets those wait whose turn it is not; how long.
+/// Delays the evictions whose slot has not come; returns for how long.
 fn hold_back(ctx: &Ctx, key: &BindingKey, evictions: &mut Evictions) -> Option<Duration> {
     let by_taint = |why: &Why| matches!(why, Why::TaintUntolerated { .. });
     if !evictions.evictions.values().any(|eviction| by_taint(&eviction.why)) {
@@ -120,7 +120,7 @@ fn patch(seen: &Binding, binding: &Binding) -> Value {
     })
 }
 
-/// An empty list is written as no list at all, as everybody else writes it.
+/// An empty list is written as no list at all, as Karmada's `omitempty` does.
 fn list<T: Serialize>(items: &[T]) -> Value {
     if items.is_empty() { Value::Null } else { json!(items) }
 }

@@ -40,7 +40,7 @@ impl Terms {
 
 /// A replica that takes part in the leader election.
 pub struct LeaderElector {
-    /// Where the Lease is; without a warrant, which follows from it.
+    /// The client for the Lease; without a fence, since the fence follows from the Lease.
     pub control: Rest,
     /// The namespace of the Lease.
     pub namespace: String,
@@ -50,7 +50,7 @@ pub struct LeaderElector {
     pub identity: String,
     /// For how long.
     pub terms: Terms,
-    /// What is given to those who write.
+    /// The fence that all writers share.
     pub fence: LeaderFence,
 }
 
@@ -104,7 +104,7 @@ struct Observed {
 }
 
 impl LeaderElector {
-    /// Tries to lead, and leads, until `stop` or until leading cannot be kept; afterwards the warrant is void.
+    /// Tries to lead, and leads, until `stop` or until the Lease is lost; afterwards the fence is revoked.
     pub async fn run(&self, stop: &CancellationToken) -> Ended {
         let ended = self.lead(stop).await;
         self.fence.revoke();

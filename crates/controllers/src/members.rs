@@ -37,11 +37,11 @@ pub struct Settings {
     pub health: Thresholds,
     /// How long a request to a member may take.
     pub patience: Duration,
-    /// How often in a row requests may fail until the member is left alone.
+    /// How many requests may fail in a row before the circuit breaker opens.
     pub failures_max: u32,
-    /// How long it is left alone at first; it doubles with each probe that fails.
+    /// How long the breaker stays open at first; it doubles with each probe that fails.
     pub pause_min: Duration,
-    /// How long it is left alone at most.
+    /// How long the breaker stays open at most.
     pub pause_max: Duration,
 }
 
@@ -83,7 +83,7 @@ struct Inner {
 }
 
 impl Members {
-    /// No members yet, and this much patience with them.
+    /// No members yet; `settings` are the timeouts and limits of each.
     pub fn new(settings: Settings) -> Self {
         Self(Arc::new(Inner { settings, ..Inner::default() }))
     }
@@ -198,7 +198,7 @@ struct Memory {
     waiting: BTreeMap<String, BTreeSet<String>>,
     /// What the last answers to the question of health were, and since when.
     health: Option<(bool, Instant)>,
-    /// What was last heard of its agent, and when.
+    /// The last renewal of its agent, and when it was observed.
     heard: Option<(String, Instant)>,
     /// When its pods may be counted again; none before the first time.
     uncounted_until: Option<Instant>,
@@ -221,7 +221,7 @@ impl Member {
         self.memory.lock().recovered()
     }
 
-    /// How long the member is to be left alone; none if it may be asked now.
+    /// How long no request may be sent to the member; none if one may be sent now.
     pub fn pause(&self) -> Option<Duration> {
         self.memory().breaker.pause(Instant::now(), &self.settings)
     }
@@ -231,7 +231,7 @@ impl Member {
         self.memory().breaker.retry(Instant::now(), &self.settings)
     }
 
-    /// Notes whether the member answered; true when that changes whether it is left alone.
+    /// Notes whether the member answered; true when that opens or closes the circuit breaker.
     pub fn answered(&self, answered: bool) -> bool {
         self.memory().breaker.note(answered, Instant::now(), &self.settings)
     }
@@ -255,7 +255,7 @@ impl Member {
         }
     }
 
-    /// For how long nothing else than this was heard of the member's agent.
+    /// For how long the status of the member's agent has not changed from this one.
     pub fn note_status(&self, news: &str) -> Duration {
         let mut memory = self.memory();
         let now = Instant::now();

@@ -9,7 +9,7 @@ use crate::rest::{Collection, Error};
 use crate::runtime::Action;
 use std::time::Duration;
 
-/// How soon a policy that is still claimed is looked at again.
+/// The requeue interval of a policy that still has claims.
 const STILL_CLAIMED: Duration = Duration::from_millis(50);
 
 /// Releases one policy if it may go.
@@ -30,7 +30,7 @@ pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Action, Error> {
     };
     let path = Collection::of(kind, &key.namespace).object(&key.name);
     let found = ctx.control.get::<api::PropagationPolicy>(&path).await?;
-    // A namesake that the view does not know yet is not the one that goes.
+    // A namesake that the cache does not know yet is not the one that is being deleted.
     let Some(policy) = found.filter(|found| found.metadata.deletion_timestamp.is_some()) else {
         return Ok(Action::AwaitChange);
     };

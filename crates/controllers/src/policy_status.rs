@@ -17,10 +17,10 @@ use crate::ctx::Ctx;
 use crate::rest::{Collection, Error};
 use crate::runtime::Action;
 
-/// How long news is gathered before a status is written.
+/// The debounce interval of a status write.
 const GATHER: Duration = Duration::from_millis(250);
 
-/// What each template adds to whom, and the sums. Clones share it.
+/// What each template adds to which policy, and the sums. Clones share it.
 #[derive(Clone, Default)]
 pub struct Tally(Arc<Mutex<Sums>>);
 
@@ -77,7 +77,7 @@ pub fn look_later(ctx: &Ctx, key: PolicyKey) {
     ctx.queues.policy_status.add_after(key, GATHER);
 }
 
-/// Takes a template as it is now into account; called after it was looked at.
+/// Counts a template as it is now; called after it was reconciled.
 pub fn touched(ctx: &Ctx, key: &TemplateKey) {
     let snapshot = ctx.cache.snapshot();
     let share = snapshot.templates.get(key).map(|template| share(template, &snapshot)).unwrap_or_default();
@@ -114,7 +114,7 @@ fn share(template: &Template, snapshot: &Snapshot) -> Share {
     }
 }
 
-/// Writes the status of one policy, if it is news.
+/// Writes the status of one policy, if it changed.
 pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Action, Error> {
     let Some(policy) = ctx.cache.snapshot().policies.get(key).cloned() else {
         return Ok(Action::AwaitChange);
@@ -130,7 +130,7 @@ pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Action, Error> {
     };
     let path = Collection::of(kind, &key.namespace).object(&key.name);
     let found = ctx.control.get::<PropagationPolicy>(&path).await?;
-    // A namesake that the view does not know yet is counted when it does.
+    // A namesake that the cache does not know yet is counted when it does.
     let Some(found) = found.filter(|found| found.metadata.uid == policy.uid) else {
         return Ok(Action::AwaitChange);
     };

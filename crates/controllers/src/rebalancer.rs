@@ -46,7 +46,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     Ok(Action::AwaitChange)
 }
 
-/// A binding that went meanwhile is no failure: the next look says so in the status.
+/// A binding that was deleted meanwhile is no failure: the next reconcile says so in the status.
 async fn ask(ctx: &Ctx, key: &BindingKey, version: Option<String>, since: Time) -> Result<(), Error> {
     let patch = json!({
         "metadata": { "resourceVersion": version },

@@ -24,11 +24,11 @@ use difference::difference;
 pub use fence::LeaderFence;
 pub use path::{Collection, Path};
 
-/// How long any answer may take. Who has less patience says so.
+/// The default timeout of a request; callers may set a shorter one.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The query of every write: field manager and `fieldValidation=Ignore`. No one would read the warnings: our objects
-/// are typed, and users' objects were validated when they were written.
+/// The query of every write: field manager and `fieldValidation=Ignore`. The warnings would go unread: our objects are
+/// typed, and users' objects were validated when they were written.
 fn as_writer(path: &Path) -> Path {
     path.with("fieldManager", "longshore").with("fieldValidation", "Ignore")
 }
@@ -109,7 +109,7 @@ impl Error {
     }
 }
 
-/// What is read of the answer to a write: who wrote it knows the rest.
+/// The part of a write's response that is parsed: the caller knows the rest.
 #[derive(Debug, Default, Deserialize)]
 pub struct Written {
     /// What the server says of the object.
@@ -138,12 +138,12 @@ impl Rest {
         Self { concurrency_limit: Some(ConcurrencyLimit::default()), ..self }
     }
 
-    /// The same, but writes only while the warrant is good.
+    /// The same, but writes only while the fence is held.
     pub fn under(self, fence: LeaderFence) -> Self {
         Self { fence: Some(fence), ..self }
     }
 
-    /// Another server, written to under the same warrant.
+    /// A client of another server, under the same fence.
     pub fn beside(&self, client: Client) -> Self {
         Self { client, fence: self.fence.clone(), concurrency_limit: Some(ConcurrencyLimit::default()) }
     }
@@ -209,7 +209,7 @@ impl Rest {
         self.merge_into(path, patch).await
     }
 
-    /// The same, for who wants to see what came of it.
+    /// The same, and returns the object afterwards.
     pub async fn merge_into<T: DeserializeOwned>(&self, path: &Path, patch: &Value) -> Result<T, Error> {
         let path = as_writer(path);
         self.send(Method::PATCH, &path, "application/merge-patch+json", Some(patch)).await
@@ -293,7 +293,7 @@ impl Rest {
             answer.map_err(|error| failure(action(), error))
         };
         match &self.fence {
-            // Who may not write any more breaks off, too: the answer would come too late to be of use.
+            // A write is cancelled when the fence is lost: its response would come too late to be of use.
             Some(fence) if method != Method::GET => tokio::select! {
                 biased;
                 () = fence.lost() => Err(Error::Fenced { action: action() }),

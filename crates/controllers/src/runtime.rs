@@ -31,7 +31,7 @@ pub enum Action {
     AwaitChange,
     /// To be run again after a while, because time itself is an input.
     RequeueAfter(Duration),
-    /// To be run again once news about the key is gathered.
+    /// Requeue after the debounce interval.
     RequeueDebounced,
 }
 
@@ -99,7 +99,7 @@ async fn work<K, Reconcile, Running, Error>(
             }
             Ok(Err(error)) => {
                 let delay = queue.failed(&key);
-                // A view that lags behind our own writes is ordinary and gone at the next look.
+                // A cache that lags behind our own writes is ordinary, and the retry succeeds.
                 match delay < WORTH_A_WARNING {
                     true => {
                         tracing::debug!(controller = name, ?key, %error, ?delay, "reconcile is tried again")

@@ -16,7 +16,7 @@ use crate::rest::{Error, Path};
 use crate::runtime::Action;
 
 const COMPONENT: &str = "karmada-scheduler";
-/// How soon a binding that could not be placed is looked at again; capacity may come back unannounced.
+/// The retry interval of a binding that could not be placed; capacity may come back unannounced.
 const RETRY: Duration = Duration::from_secs(10);
 /// Reason of the event and of the condition of a binding that is about something outside its namespace.
 const IGNORED: &str = "ResourceOutsideNamespace";
@@ -90,7 +90,7 @@ fn note_time(ctx: &Ctx, start: Instant) {
     ctx.metrics.observe_since("karmada_scheduler_scheduling_algorithm_duration_seconds", &step, start);
 }
 
-/// Counts a binding that is to be looked at, by what brought it up in Karmada's words.
+/// Counts a binding that is enqueued, by its cause in Karmada's words.
 pub fn came(ctx: &Ctx, event: &'static str) {
     ctx.metrics.count("karmada_scheduler_queue_incoming_bindings_total", &[("event", event)]);
 }

@@ -23,10 +23,10 @@ pub use secrets::{hide_values, is_secret};
 
 /// How many collections are read at once.
 const AT_ONCE: usize = 8;
-/// How often a list is begun anew whose pages the server no longer has.
+/// How often a list is restarted whose continue token has expired.
 const TRIES: usize = 3;
 
-/// What decisions depend on, in this order: who comes first makes it cheap to take in who comes later.
+/// The kinds that decisions depend on, in an order in which inserting the later ones is cheap.
 const RULES: [&Kind; 8] = [
     &kinds::CLUSTER,
     &kinds::CLUSTER_TAINT_POLICY,

@@ -67,7 +67,7 @@ struct Starter {
     known: Arc<Mutex<BTreeMap<TemplateKind, Followed>>>,
     /// Whether the kinds have been found once.
     discovered: Arc<AtomicBool>,
-    /// Told when a definition changed.
+    /// Notified when a CRD changed.
     definitions: Arc<Notify>,
     /// What runs per member.
     members: Arc<Mutex<BTreeMap<String, members::Running>>>,
@@ -215,7 +215,7 @@ impl Starter {
         });
     }
 
-    /// Override and rollout policies: what they touch is looked at, and the Works of it too.
+    /// Override and rollout policies: the templates they touch are enqueued, and their Works too.
     fn follow_rules(&self, kind: &'static kinds::Kind) {
         let ctx = self.ctx.clone();
         let api_version = kind.api_version();
@@ -366,8 +366,8 @@ impl Starter {
         }
     }
 
-    /// Waits until this replica leads; false if it is too late for that. Who does not lead knows everything and does
-    /// nothing, so that it can go on at once when its time comes.
+    /// Waits until this replica leads; false if `stop` comes first. A standby keeps its cache warm and does nothing
+    /// else, so that it can take over at once.
     async fn leads(&self, stop: &CancellationToken) -> bool {
         tokio::select! {
             biased;

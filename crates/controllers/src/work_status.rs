@@ -29,7 +29,7 @@ pub struct Watched {
 pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, stop: CancellationToken) {
     let collection = Collection::new(&watched.api_version, &served.plural, "");
     let fill = (watched.api_version.clone(), watched.kind.clone());
-    // Who is not in the first list may have gone between the last look at it and that list.
+    // An object that is not in the first list may have been deleted between its last reconcile and that list.
     let mut listed = Some(BTreeSet::new());
     let supervisor = ctx.supervisor.clone();
     reflect::<Outline>(member, collection, fill, MANAGED, stop, &supervisor, move |seen| {

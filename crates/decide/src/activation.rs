@@ -18,7 +18,7 @@ use crate::template::Template;
 pub enum Activation {
     /// The binding is made from policy and template as they are now.
     Follow(FollowWhy),
-    /// The binding, if there is one, stays as it is; only its brake moves (L5).
+    /// The binding, if there is one, stays as it is; only its suspension changes (L5).
     Hold(HoldWhy),
     /// A binding that Karmada made is pinned as it is.
     Adopt,

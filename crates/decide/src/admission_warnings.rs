@@ -59,7 +59,7 @@ pub fn admission_warnings(
     remarks_naming(after, policy, interpreters, &|_| true)
 }
 
-/// The same to a reader to whom only some policies may be named; the others are counted.
+/// The same for a reader who may see only some policies by name; the others are counted.
 pub fn remarks_naming(
     after: &Snapshot,
     policy: &PolicyKey,
@@ -125,7 +125,7 @@ impl Rivals {
         others.for_each(|other| count(&mut self.behind, other));
     }
 
-    /// Only where this policy would be the better one: who ranks lower is not meant to have it.
+    /// Only where this policy ranks higher: a policy that ranks lower is not meant to have it.
     fn add_remedy(&mut self, snapshot: &Snapshot, policy: &Policy, key: &TemplateKey, claim: &Claim) {
         let ClaimReason::Kept { better: Some(better), .. } = &claim.why().reason else { return };
         if self.remedy.is_none()

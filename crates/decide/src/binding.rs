@@ -135,7 +135,7 @@ fn adopted_mark(policy: &Policy) -> PolicyMark {
     PolicyMark { uid: policy.uid.clone(), generation: 0 }
 }
 
-/// Notes which policy is in effect in words, for those who look with kubectl.
+/// Records the effective policy as text, for users of kubectl.
 pub(crate) fn show(binding: &mut Cow<'_, Binding>, policy: &Policy) {
     let short = match policy.key.namespace.as_str() {
         "" => kinds::CLUSTER_PROPAGATION_POLICY.short_names[0],

@@ -23,7 +23,7 @@ pub use reason::{Blocked, ClaimReason, ClaimWhy};
 
 use policies::Policies;
 
-/// Who owns a template, and why.
+/// The policy that owns a template, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Claim {
     /// The policy that claims it already.
@@ -163,8 +163,8 @@ fn contested(owner: &Arc<Policy>, template: &Template, candidates: &Ranked, gate
     keep(owner, candidates, blocked)
 }
 
-/// P1, P2 and P4. It asks for the priorities as they are now, so when the owner's priority falls from A to
-/// B everybody above B has a chance, A itself included (P3).
+/// P1, P2 and P4. Uses the current priorities, so when the owner's priority falls from A to B every policy above B has
+/// a chance, A itself included (P3).
 pub(crate) fn may_take(
     policy: &Policy,
     owner: &Policy,

@@ -71,7 +71,7 @@ pub fn needs(
     needs
 }
 
-/// What a binding has written down that it takes along.
+/// The dependencies that a binding has recorded.
 pub fn noted(binding: &Binding) -> Vec<DependentObjectReference> {
     let mut needs = written(binding);
     needs.retain(|need| is_inside(binding, need));
@@ -79,7 +79,7 @@ pub fn noted(binding: &Binding) -> Vec<DependentObjectReference> {
     needs
 }
 
-/// What a binding has written down and does not take along, because it lies outside its namespace (M3).
+/// The recorded dependencies that are not propagated, because they are outside the binding's namespace (M3).
 pub fn outside(binding: &Binding) -> Vec<DependentObjectReference> {
     let mut needs = written(binding);
     needs.retain(|need| !is_inside(binding, need));
@@ -90,7 +90,7 @@ fn written(binding: &Binding) -> Vec<DependentObjectReference> {
     serde_json::from_str(binding.metadata.annotation(DEPENDENCIES)).unwrap_or_default()
 }
 
-/// A binding takes along what lies in its own namespace, and nothing if it is about something outside itself.
+/// A binding propagates dependencies in its own namespace, and none if it is about an object outside its namespace.
 fn is_inside(binding: &Binding, need: &DependentObjectReference) -> bool {
     let namespace = &binding.metadata.namespace;
     !namespace.is_empty() && need.namespace == *namespace && trespass(binding).is_none()

@@ -20,7 +20,7 @@ pub struct Gates {
     pub components: bool,
     /// `Failover`: `NoExecute` taints evict, and ClusterTaintPolicies act (C8).
     pub failover: bool,
-    /// `PropagateDeps`: bindings take along what their templates need.
+    /// `PropagateDeps`: bindings propagate the dependencies of their templates.
     pub propagate_deps: bool,
     /// What no policy takes.
     #[serde(skip)]

@@ -102,7 +102,7 @@ pub fn is_understood(api_version: &str, kind: &str) -> bool {
     Kind::named(api_version, kind).is_some()
 }
 
-/// True for built-in kinds that can be told how many replicas to run.
+/// True for built-in kinds whose replicas can be set.
 pub fn has_replicas(api_version: &str, kind: &str) -> bool {
     Kind::named(api_version, kind).is_some_and(|kind| kind.replicas_field().is_some())
 }

@@ -49,7 +49,7 @@ pub struct Plan {
 pub struct TemplatePlan {
     /// The template.
     pub template: Arc<TemplateKey>,
-    /// Who would own it, if that changes.
+    /// The change of its owner, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<ClaimChange>,
     /// What waits for the template to change.
@@ -99,26 +99,26 @@ fn is_nowhere(clusters: &BTreeMap<String, ClusterPlan>) -> bool {
 pub enum ClaimChange {
     /// No policy owned it.
     Claimed {
-        /// Who gets it.
+        /// The new owner.
         by: PolicyKey,
     },
     /// No policy owns it afterwards.
     Released {
-        /// Who had it.
+        /// The old owner.
         from: PolicyKey,
     },
-    /// Its owner let go and another one matches.
+    /// Its owner released it and another policy matches.
     Handed {
-        /// Who had it.
+        /// The old owner.
         from: PolicyKey,
-        /// Who gets it.
+        /// The new owner.
         to: PolicyKey,
     },
     /// Taken from an owner that would have kept it.
     Preempted {
-        /// Who had it.
+        /// The old owner.
         from: PolicyKey,
-        /// Who takes it.
+        /// The policy that takes it.
         by: PolicyKey,
     },
 }
@@ -163,9 +163,9 @@ pub enum Action {
     },
     /// Its content changes.
     Update,
-    /// Its brake goes on.
+    /// It becomes suspended.
     Suspend,
-    /// Its brake comes off.
+    /// It is resumed.
     Resume,
 }
 
@@ -179,7 +179,7 @@ pub struct Totals {
     pub claimed: usize,
     /// Templates that lose their owner and get no other.
     pub released: usize,
-    /// Templates that change hands because their owner let go.
+    /// Templates that change owners because their owner released them.
     pub handed: usize,
     /// Templates taken from their owner.
     pub preempted: usize,
@@ -195,9 +195,9 @@ pub struct Totals {
     pub scaled: usize,
     /// Objects whose content changes.
     pub updated: usize,
-    /// Objects whose brake goes on.
+    /// Objects that become suspended.
     pub suspended: usize,
-    /// Objects whose brake comes off.
+    /// Objects that are resumed.
     pub resumed: usize,
     /// Templates that no cluster has afterwards.
     pub nowhere: usize,
@@ -216,7 +216,7 @@ pub fn plan(
     }
 }
 
-/// What would happen without any change: whatever is not settled yet. Nothing, in a world at rest.
+/// The plan without any change: whatever is not settled yet. Empty for a settled snapshot.
 pub fn unsettled(snapshot: &Snapshot, interpreters: Interpreters<'_>) -> Plan {
     let mut after = snapshot.clone();
     let keys = after.templates.iter().map(|template| Arc::clone(&template.key)).collect();
@@ -291,10 +291,10 @@ impl Texts {
     }
 }
 
-/// More rounds than any world needs to come to rest.
+/// More rounds than any snapshot needs to settle.
 const ROUNDS_MAX: usize = 4;
 
-/// The world with the changes made and nothing settled, and what they touch.
+/// The snapshot with the changes applied and nothing settled, and what they touch.
 fn made(
     snapshot: &Snapshot,
     changes: &[Change],

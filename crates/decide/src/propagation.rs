@@ -37,7 +37,7 @@ pub struct Facts<'f> {
 /// What is to be written for one template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Propagation {
-    /// Who owns it.
+    /// Its owner.
     pub claim: Claim,
     /// Whether its binding follows.
     pub activation: Activation,
@@ -129,7 +129,7 @@ pub fn propagation(
     }
 }
 
-/// One look at one template: the facts and what the records say about its past.
+/// The input of one decision about a template: the facts and what the records say about its past.
 #[derive(Clone, Copy)]
 struct Look<'l> {
     facts: Facts<'l>,
@@ -169,7 +169,7 @@ impl<'l> Look<'l> {
         Some(written)
     }
 
-    /// L5, U7, U8: the brake of the policy in charge, or of the last one, or of any rollout policy.
+    /// L5, U7, U8: the suspension by the policy in charge, or the last one, or any rollout policy.
     fn brake(self, written: &mut Cow<'_, Binding>, pin: Option<&mut Pin>, policy: Option<&Policy>) {
         // Only other bindings need it, so their suspension counts (U6); see `dependencies`. And without a pin it is not
         // known which part of the suspension was the policy's, so all of it stays.

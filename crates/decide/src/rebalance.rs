@@ -22,9 +22,9 @@ pub struct Rebalance {
     pub goes_at: Option<Time>,
 }
 
-/// What becomes of a rebalancer; `binding` finds the bindings there are.
+/// The decision about a rebalancer; `binding` finds the existing bindings.
 ///
-/// A rebalancer speaks once: what it has finished is not looked at again, until its list changes.
+/// A rebalancer acts once: a finished workload is not processed again, until the list changes.
 pub fn rebalance<'b>(
     rebalancer: &WorkloadRebalancer,
     binding: impl Fn(&BindingKey) -> Option<&'b Binding>,
@@ -71,8 +71,8 @@ pub fn rebalance<'b>(
     }
 }
 
-/// When a binding is asked: when the rebalancer was made, but after the placement there is. A placement counts as the
-/// answer to what was asked before it, and the clock of who dates rebalancers may be behind the scheduler's.
+/// The trigger time of a binding: when the rebalancer was made, but after the existing placement. A placement counts as
+/// the answer to earlier triggers, and the API server's clock may be behind the scheduler's.
 fn unanswered(created: Time, binding: &Binding) -> Time {
     let after_the_last = binding.status.last_scheduled_time.map(|last| later(last, 1));
     after_the_last.map_or(created, |after| after.max(created))

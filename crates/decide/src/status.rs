@@ -25,7 +25,7 @@ pub struct Status {
     pub fully_applied: bool,
 }
 
-/// What the Works of a binding tell about it.
+/// The status of a binding from its Works.
 pub fn status(binding: &Binding, works: &[Work]) -> Status {
     let living = works.iter().filter(|work| work.metadata.deletion_timestamp.is_none());
     let mut items: Vec<AggregatedStatusItem> = living.filter_map(|work| item(binding, work)).collect();

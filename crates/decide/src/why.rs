@@ -44,12 +44,12 @@ pub struct Why {
     /// The policy that owns it; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<PolicyKey>,
-    /// Why, and everybody who matches.
+    /// Why, and all policies that match.
     pub claim: ClaimWhy,
-    /// Who else matches, and why each lost.
+    /// The other policies that match, and why each lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<Rival>,
-    /// From whom the owner took it by preemption.
+    /// The policy from which the owner took it by preemption.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken_from: Option<Origin>,
     /// Policies that speak of its kind and do not match, and why not.
@@ -92,7 +92,7 @@ pub struct Why {
     /// Why copies stay that should leave, where nothing else fits (M2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_copy: Option<String>,
-    /// Who holds it back, and where.
+    /// What suspends it, and where.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<Hold>,
     /// Chosen clusters to which nothing is written now.
@@ -103,7 +103,7 @@ pub struct Why {
 /// What comes after what is now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Next {
-    /// Who owns it then.
+    /// Its owner then.
     pub policy: PolicyKey,
     /// Where it runs then.
     pub placement: Placement,

@@ -48,7 +48,7 @@ pub struct Works {
     pub frozen: Option<Frozen>,
 }
 
-/// One sentence: who receives what is current, and why others do not.
+/// One sentence: which clusters receive the current version, and why others do not.
 impl fmt::Display for Works {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.frozen {
@@ -259,8 +259,8 @@ fn is_divided(spec: &BindingSpec) -> bool {
     spec.replicas > 0 && spec.clusters.iter().any(|target| target.replicas != spec.replicas)
 }
 
-/// A copy that is being left stays as it is. Its brake goes on (U3), and not off again: what it missed meanwhile is
-/// not worth a write to a copy that goes.
+/// A copy that is being left stays as it is. It can become suspended (U3), but is not resumed: what it missed meanwhile
+/// is not worth a write to a copy that will be deleted.
 fn stopped(binding: &Binding, work: &Work) -> Option<(String, Work)> {
     let cluster = cluster_of(work);
     let stops = is_held(binding, cluster) && work.spec.suspend_dispatching != Some(true);
@@ -271,7 +271,7 @@ fn stopped(binding: &Binding, work: &Work) -> Option<(String, Work)> {
     })
 }
 
-/// The existing Works with the brake as it is now.
+/// The existing Works with the current suspension.
 fn braked(
     binding: &Binding,
     existing: &[Work],

@@ -52,7 +52,7 @@ pub struct Refusal {
 pub enum Written {
     /// The new state of the object.
     Object(Bytes),
-    /// Done; the feed will tell.
+    /// Done; the watch will report it.
     Done,
 }
 

@@ -24,7 +24,7 @@ pub struct Facts {
     pub detail: Detail,
 }
 
-/// Who controls an object.
+/// The controller of an object (owner reference).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     pub key: Key,

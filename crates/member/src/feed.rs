@@ -16,14 +16,14 @@ use crate::client::Client;
 use crate::facts::{self, Facts};
 use crate::key::{Key, Kind};
 
-/// One piece of news.
+/// One watch event.
 #[derive(Debug)]
 pub enum Update {
     /// An object is there, in this state.
     State(Key, Facts),
     /// An object is gone since this revision.
     Gone(Key, u64),
-    /// All that is there has been told: whatever is not in the set was not there at this revision.
+    /// The list is complete: whatever is not in the set did not exist at this revision.
     Complete(BTreeSet<Key>, u64),
 }
 
@@ -34,18 +34,18 @@ enum State {
     Missing,
 }
 
-/// The news of one kind.
+/// The reflector of one kind.
 pub struct Feed {
     pub kind: Kind,
     client: Client,
     state: State,
     /// Bytes of a line whose end has not come yet.
     rest: BytesMut,
-    /// The last revision that was told.
+    /// The last revision that was passed on.
     revision: Option<u64>,
     /// Whether something came since the watch was opened.
     alive: bool,
-    /// While the state at the start is being told: what was there.
+    /// The objects seen so far, while the initial list is passed on.
     starting: Option<BTreeSet<Key>>,
 }
 
@@ -57,7 +57,7 @@ impl Feed {
         Feed { kind, client, state, rest, revision: None, alive: false, starting }
     }
 
-    /// Whether it has told the state at the start, or has none to tell.
+    /// Whether the initial list has been passed on, or there is none.
     pub fn is_complete(&self) -> bool {
         self.starting.is_none() || matches!(self.state, State::Missing)
     }

@@ -23,7 +23,7 @@ use crate::stages::Stages;
 use crate::worker::Worker;
 use crate::write_backoff::WriteBackoff;
 
-/// Who a member's own controllers are.
+/// The user name of a member's own controllers.
 const IDENTITY: &str = "system:member";
 /// How long watches may resume. Several members share a machine, and history is most of what they keep.
 const HISTORY_KEPT: Duration = Duration::from_secs(60);

@@ -12,7 +12,7 @@ use crate::key::{Key, Kind};
 pub enum Write {
     /// A new object.
     Create { kind: Kind, object: Value },
-    /// A JSON patch of an object, pinned to the state that was looked at.
+    /// A JSON patch of an object, pinned to the state that was reconciled.
     Patch { key: Key, part: Part, patch: Value, last: bool },
     /// The end of an object, at once.
     Delete { key: Key, uid: String },
@@ -27,7 +27,7 @@ pub enum Part {
     Status,
 }
 
-/// What comes of one look at one object.
+/// The result of reconciling one object.
 #[derive(Debug, Default, PartialEq)]
 pub struct Plan {
     pub writes: Vec<Write>,
@@ -62,7 +62,7 @@ pub fn status(key: &Key, object: &Value, status: Value) -> Option<Write> {
     })
 }
 
-/// The first operation of a patch: it fails if the object is not as it was when it was looked at.
+/// The first operation of a patch: it fails if the object has changed since it was reconciled.
 pub fn pin(object: &Value) -> Value {
     pin_at(object["metadata"]["resourceVersion"].as_str().unwrap_or_default())
 }

@@ -47,7 +47,7 @@ impl Waiting {
         false
     }
 
-    /// The object is back after a while, unless it is looked at earlier.
+    /// Requeues the object after a while, unless it is reconciled earlier.
     pub fn deadline(&mut self, key: &Key, after: Duration) {
         self.put(key, Instant::now() + after, Why::Deadline);
     }

@@ -29,12 +29,12 @@ pub type Ask = oneshot::Sender<()>;
 struct Kept {
     write_backoff: Option<WriteBackoff>,
     asks: mpsc::Receiver<Ask>,
-    /// Those who asked and have no answer yet.
+    /// Callers without an answer yet.
     asking: Vec<Ask>,
 }
 
-/// Starts the task that works on a member's objects, with courtesy to others where their writes can be told. Should it
-/// panic, a new worker reads everything again and goes on.
+/// Starts the task that reconciles a member's objects, with write back-off where clients' writes can be distinguished.
+/// Should it panic, a new worker lists everything again and goes on.
 pub fn start(
     name: &str,
     make_worker: impl Fn() -> Worker + Send + 'static,
@@ -64,10 +64,10 @@ pub fn start(
 async fn run(mut worker: Worker, kept: &mut Kept, stop: &CancellationToken) {
     let Kept { write_backoff, asks, asking } = kept;
     while !stop.is_cancelled() {
-        // The task is free of tokio's budget, so it has to let others in by itself, however much news there is.
+        // The task is free of tokio's budget, so it has to yield by itself, however many changes there are.
         tokio::task::yield_now().await;
         let told = poll_fn(|context| Poll::Ready(worker.take_news(context))).await;
-        // Nothing is judged before everything is known: what has not been told yet is not absent.
+        // Nothing is reconciled before every informer has synced: an object that was not reported yet is not absent.
         if worker.is_informed() {
             worker.take_due();
             let had_work = worker.has_work();

@@ -24,7 +24,7 @@ use crate::world::World;
 const ROUND_MAX: usize = 256;
 /// The most writes that are under way at once; on disk they share syncs.
 const WRITES_MAX: usize = 64;
-/// The most pieces of news that are taken before they are worked off.
+/// The most changes that are taken before they are reconciled.
 const NEWS_MAX: usize = 1024;
 
 /// The wall clock.
@@ -197,7 +197,7 @@ impl Worker {
         }
     }
 
-    /// A status that no further stage follows is the last word, and needs no look at what came of it.
+    /// A status that no further stage follows is final, and needs no further reconcile.
     fn staged_status(&self, key: &Key, mut object: Value, status: Value, scene: &Scene<'_>) -> Plan {
         let Some(write) = plan::status(key, &object, status.clone()) else { return Plan::nothing() };
         object["status"] = status;
@@ -210,7 +210,7 @@ impl Worker {
         }
     }
 
-    /// Takes note of what became of a write that a look at `key` asked for.
+    /// Processes the response to a write that reconciling `key` led to.
     fn finish(&mut self, key: &Key, write: Write, answer: Result<Written, Refusal>) {
         let (kind, last) = match &write {
             Write::Create { kind, .. } => (*kind, false),
@@ -230,7 +230,7 @@ impl Worker {
                 self.world.mark_deleting(&target, &uid);
             }
             (Ok(Written::Done), _) => self.waiting.succeeded(key),
-            // What is gone needs nothing, and its feed will tell.
+            // A deleted object needs nothing, and the watch will report it.
             (Err(refusal), Write::Patch { .. } | Write::Delete { .. } | Write::Bind { .. })
                 if refusal.code == 404 => {}
             (Err(refusal), _) => self.try_again(key, &refusal),

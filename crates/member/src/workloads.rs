@@ -20,7 +20,7 @@ pub mod stateful_set;
 /// How many children are made at once, as in Kubernetes; the next ones follow when these are known.
 pub const BURST_MAX: usize = 500;
 
-/// What a look at an object can use.
+/// The input of reconciling an object.
 pub struct Look<'a> {
     pub world: &'a mut World,
     pub now: Timestamp,

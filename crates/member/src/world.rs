@@ -13,8 +13,7 @@ use crate::node::Nodes;
 pub struct World {
     /// Boxed, because a map leaves half of its places empty where names come in order.
     objects: BTreeMap<Key, Box<Facts>>,
-    /// Who is controlled by an object, by its uid. One set for all: most have one child, and a set takes room for
-    /// eleven.
+    /// Children by the uid of their controller. One set for all: most have one child, and a set takes room for eleven.
     children: BTreeSet<(Arc<str>, Key)>,
     pub nodes: Nodes,
     /// Pods that wait for room.
@@ -87,8 +86,8 @@ impl World {
         self.tell_others(key, Some(&old), None);
     }
 
-    /// Takes note that we began an object's deletion. It is known until the feed says that it is gone, so
-    /// that older news of it cannot bring it back.
+    /// Notes that we began an object's deletion. It is known until the watch reports the deletion, so that an older
+    /// event cannot bring it back.
     pub fn mark_deleting(&mut self, key: &Key, uid: &str) {
         let Some(facts) = self.objects.get_mut(key).filter(|facts| &*facts.uid == uid) else { return };
         facts.deleting = true;
@@ -96,7 +95,7 @@ impl World {
         self.tell_others(key, Some(&facts), Some(&facts));
     }
 
-    /// A pod fits nowhere; it is looked at again when there is room.
+    /// A pod fits on no node; it is reconciled again when there is room.
     pub fn wait_for_room(&mut self, key: &Key) {
         self.unplaced.insert(key.clone());
     }
@@ -111,7 +110,7 @@ impl World {
         !self.dirty.is_empty()
     }
 
-    /// Up to `max` objects to look at, all of the kind that comes first.
+    /// Up to `max` objects to reconcile, all of the kind that comes first.
     pub fn take_dirty(&mut self, max: usize) -> Vec<Key> {
         let mut batch: Vec<Key> = Vec::new();
         while batch.len() < max
@@ -157,7 +156,7 @@ impl World {
         }
     }
 
-    /// Marks those who are concerned by a change of another object.
+    /// Marks the objects that depend on a change of another object.
     fn tell_others(&mut self, key: &Key, old: Option<&Facts>, new: Option<&Facts>) {
         for owner in [old, new].into_iter().flatten().filter_map(Facts::holder) {
             self.dirty.insert(owner.key.clone());

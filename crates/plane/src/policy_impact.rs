@@ -48,7 +48,7 @@ pub struct PolicyImpact {
 /// How the controllers' own writes, which follow from what was judged before, are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Controllers {
-    /// The controllers are in this process, and no other client has their identity.
+    /// They are in this process, under an identity that no other client has.
     #[default]
     InProcess,
     /// They come through the network as this user. Where it is not known, nothing is judged that they write.
@@ -92,7 +92,7 @@ impl PolicyImpact {
         self.cache.lock().recovered().clone()
     }
 
-    /// The world now; none before everything in it is known.
+    /// The current snapshot; none before every informer has synced.
     fn snapshot(&self, now: Timestamp) -> Option<Snapshot> {
         let cache = self.cache()?;
         cache.is_complete().then(|| Snapshot { now, ..cache.snapshot().clone() })
@@ -139,7 +139,7 @@ impl PolicyImpact {
         attributes.identity.is_untracked || CLEANERS.contains(&user) || (is_theirs && comes_from_them)
     }
 
-    /// The same for those who answer questions about it.
+    /// The same for the extension API.
     pub(crate) fn known(&self, now: Timestamp) -> Option<Snapshot> {
         self.snapshot(now)
     }
@@ -175,8 +175,8 @@ impl PolicyImpact {
         }
     }
 
-    /// Refuses what goes beyond a budget, unless it is the very plan that was approved. What was allowed before the
-    /// change counts as well: who takes the limit away is bound by it one more time.
+    /// Refuses what exceeds a budget, unless it is the very plan that was approved. The limit before the change counts
+    /// as well: a client that removes the limit is bound by it one more time.
     fn check_budget(
         &self,
         attributes: &Attributes<'_>,

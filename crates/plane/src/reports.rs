@@ -82,7 +82,7 @@ const CLAIMS: [&str; 3] = [
     api::annotations::PROPAGATION_POLICY_NAMESPACE,
 ];
 
-/// How every template of a world gets on, by name.
+/// The state of every template of a snapshot, by name.
 pub fn templates(snapshot: &Snapshot) -> Vec<TemplateReport> {
     let owners: BTreeMap<&TemplateKey, _> = snapshot
         .policies
@@ -112,7 +112,7 @@ pub fn templates(snapshot: &Snapshot) -> Vec<TemplateReport> {
     all
 }
 
-/// Every copy of every template of a world.
+/// Every copy of every template of a snapshot.
 pub fn copies(snapshot: &Snapshot) -> Vec<CopyReport> {
     let mut all = Vec::new();
     for binding in snapshot.bindings.values() {

@@ -30,7 +30,7 @@ pub fn synced(ctx: &Ctx, binding: &Binding, error: Option<&Error>) {
     ctx.record_event(about, COMPONENT, event_type, reason, &message);
 }
 
-/// A Work that should go could not be told so.
+/// A Work could not be deleted.
 pub fn clean_up_failed(ctx: &Ctx, binding: &Binding, error: &Error) {
     let about = [Regarding::from(binding)];
     ctx.record_event(about, COMPONENT, EventType::Warning, "CleanupWorkFailed", &error.to_string());

@@ -35,12 +35,12 @@ struct Since {
 }
 
 impl StatusCoalescer {
-    /// How much longer a status that is not final may be kept back; none if it has to be told.
+    /// How much longer a status that is not final may be delayed; none if it has to be written.
     pub fn wait(&self, key: &BindingKey, silent: bool) -> Option<Duration> {
         let now = Instant::now();
         let mut since = self.since.lock().recovered();
         let one = since.entry(key.clone()).or_insert(Since { begun: now, silent });
-        // The first answer is news of its own.
+        // The first report starts a new delay.
         if one.silent && !silent {
             *one = Since { begun: now, silent };
         }

@@ -13,7 +13,7 @@ use supervise::Recovered as _;
 pub enum Question {
     /// Are its Works as they should be?
     Works,
-    /// Is its status as its Works tell?
+    /// Its status matches its Works'.
     Status,
 }
 

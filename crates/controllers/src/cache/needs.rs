@@ -7,7 +7,7 @@ use api::interpreter::DependentObjectReference;
 use decide::selector::labels_match;
 use decide::{BindingKey, Template, TemplateKey};
 
-/// What bindings need, and who needs a template.
+/// What bindings need, and which bindings need a template.
 #[derive(Default)]
 pub struct Needs {
     of: BTreeMap<BindingKey, Vec<DependentObjectReference>>,

@@ -14,7 +14,7 @@ use crate::runtime::Action;
 
 /// How long the agent may be silent.
 const GRACE: Duration = Duration::from_secs(40);
-/// How long it may be silent when nothing was heard of it yet.
+/// How long no renewal is tolerated after the start, before the first one was observed.
 const STARTUP_GRACE: Duration = Duration::from_secs(60);
 /// How often it is listened for.
 const EVERY: Duration = Duration::from_secs(5);

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::pods::Pods;
 use crate::discovery::{Found, TemplateKind};
 
-/// What a member told about itself; what it did not tell stays as it was.
+/// What was collected from a member; missing parts keep their last value.
 #[derive(Default)]
 pub struct Facts {
     /// Its version.
@@ -43,7 +43,7 @@ impl Facts {
                 }
             };
             if !kinds.is_empty() {
-                // What was not told stays as it was known.
+                // Missing parts keep their last value.
                 let before = status.api_enablements.iter();
                 let kept = before.filter(|one| unanswered.contains(&one.group_version)).cloned();
                 let mut all: Vec<ApiEnablement> = enablements(&kinds).into_iter().chain(kept).collect();

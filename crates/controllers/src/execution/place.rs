@@ -30,7 +30,7 @@ pub async fn path(ctx: &Ctx, reach: &MemberClient<'_>, manifest: &Value) -> Resu
     }))
 }
 
-/// Who stands behind a Work.
+/// The ownership of a Work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ownership {
     /// Its binding exists, or the Work needs none.

@@ -83,7 +83,7 @@ pub fn report(work: &Work, status: &mut WorkStatus, outcomes: &[Outcome], now: T
     }
 }
 
-/// The `Applied` condition in Karmada's words, which tell a first delivery from one after a deletion.
+/// The `Applied` condition in Karmada's words, which distinguish a first delivery from one after a deletion.
 fn applied(work: &Work, outcomes: &[Outcome]) -> Condition {
     let told = |status, reason: &str, message: &str| conditions::condition(APPLIED, status, reason, message);
     let failures: Vec<&str> = outcomes.iter().filter_map(failure).collect();
@@ -102,7 +102,7 @@ fn applied(work: &Work, outcomes: &[Outcome]) -> Condition {
     let before = before.filter(|before| before.status == ConditionStatus::True).filter(of_this);
     let written = |outcome: &Outcome| matches!(outcome, Outcome::Written { .. });
     match before {
-        // What was there is no news.
+        // Without a write the condition stays as it was.
         Some(before) if !outcomes.iter().any(written) => before.clone(),
         _ if outcomes.iter().any(|one| matches!(one, Outcome::Written { recreating: true, .. })) => {
             told(ConditionStatus::True, "ReCreateSuccessful", DONE)

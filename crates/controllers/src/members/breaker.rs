@@ -33,7 +33,7 @@ enum State {
 }
 
 impl Breaker {
-    /// How long to leave the member alone; none makes the asker the one who may try now.
+    /// How long no request may be sent; none makes the caller the one that may probe now.
     pub fn pause(&mut self, now: Instant, settings: &Settings) -> Option<Duration> {
         match self.state {
             State::New | State::Closed => None,
@@ -55,7 +55,7 @@ impl Breaker {
         }
     }
 
-    /// Notes how a request went; true when that changes whether the member is left alone.
+    /// Notes the result of a request; true when that opens or closes the breaker.
     pub fn note(&mut self, answered: bool, now: Instant, settings: &Settings) -> bool {
         let before = self.is_open();
         match (answered, self.state) {
@@ -79,7 +79,7 @@ impl Breaker {
         self.pauses = self.pauses.saturating_add(1);
     }
 
-    /// True while the member is left alone; none as long as nothing is known.
+    /// True while the breaker is open; none as long as nothing is known.
     pub fn is_open(&self) -> Option<bool> {
         match self.state {
             State::New => None,

@@ -18,9 +18,9 @@ const WINDOW_MAX: f64 = 256.0;
 const SLOW_FACTOR: u32 = 4;
 /// And by how much at least, so that a fast server is not punished for a hiccup.
 const SLOW_BY: Duration = Duration::from_millis(200);
-/// How long a server that has too much is left alone if it does not say.
+/// How long requests pause after a 429 without Retry-After.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long it is left alone at most.
+/// The longest pause after a 429.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// The flow of requests to one server. Clones share it.

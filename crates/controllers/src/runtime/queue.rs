@@ -30,7 +30,7 @@ const GATHER_MAX: Duration = Duration::from_secs(5);
 /// How much longer for each key that is being gathered already.
 const GATHER_MORE: Duration = Duration::from_millis(10);
 
-/// Who is waiting for a key.
+/// The priority of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// A user changed something and watches the result.
@@ -74,9 +74,9 @@ struct Shared<K> {
     namespace_of: NamespaceOf<K>,
     /// Guards everything below; held only for moments.
     state: Mutex<State<K>>,
-    /// Told when a key is ready or a delay changed.
+    /// Notified when a key is ready or a delay changed.
     ready: Notify,
-    /// Told when nothing is left to do.
+    /// Notified when nothing is left to do.
     idle: Notify,
 }
 
@@ -161,7 +161,7 @@ impl<K: Key> Queue<K> {
         self.add_gathered_for(key, GATHER_MIN);
     }
 
-    /// The same for news of which more comes within this time.
+    /// The same with at least this debounce interval.
     pub fn add_gathered_for(&self, key: K, at_least: Duration) {
         let namespace = self.namespace_of(&key);
         let waiting = self.state().due_in.get(&namespace).copied().unwrap_or_default();

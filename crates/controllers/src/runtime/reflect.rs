@@ -81,17 +81,17 @@ where
     }
 }
 
-/// Who an object is, and nothing else of it.
+/// The identity of an object, and nothing else of it.
 pub type Outline = Object<IgnoredAny, IgnoredAny>;
 
-/// What happened to one object, or to the view as a whole.
+/// What happened to one object, or to the collection as a whole.
 #[derive(Debug)]
 pub enum Seen<T = Value> {
     /// The object is there, in this state.
     Is(Box<T>),
     /// The object is gone; its namespace and name.
     Gone(String, String),
-    /// Everything that was there has been told: the view is complete.
+    /// Every listed object has been reported: the informer has synced.
     Complete,
     /// The server is there and has refused to list it several times in a row. It is tried again all the same.
     Refused,

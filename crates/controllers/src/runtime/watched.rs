@@ -23,7 +23,7 @@ impl<T> Watched<T> {
         self.value.lock().recovered()
     }
 
-    /// Changes the value and wakes everybody who waits.
+    /// Changes the value and wakes all waiting tasks.
     pub fn change(&self, change: impl FnOnce(&mut T)) {
         change(&mut self.value());
         self.changed.notify_waiters();

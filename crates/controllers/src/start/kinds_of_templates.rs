@@ -22,7 +22,7 @@ const DISCOVER_EVERY: Duration = Duration::from_secs(30);
 /// How long changes of definitions are gathered: they come in bursts.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// How soon kinds are looked for again that were not told.
+/// The retry interval of discovery after an API group did not answer.
 const UNANSWERED: Duration = Duration::from_secs(2);
 
 /// How the following of one collection is ended, and whether it has.
@@ -117,7 +117,7 @@ impl Starter {
         });
     }
 
-    /// Leaves the kinds that are served no more. One whose group did not answer stays as it is known.
+    /// Stops the informers of kinds that are no longer served. A kind whose group did not answer stays as it is.
     async fn leave_all_but(&self, found: &Found) {
         let stays =
             |kind: &TemplateKind| found.kinds.contains(kind) || found.unanswered.contains(&kind.api_version);

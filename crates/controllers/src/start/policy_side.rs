@@ -11,7 +11,7 @@ use crate::rest::Collection;
 use crate::runtime::{Priority, Seen};
 
 impl Starter {
-    /// Follows what only these controllers look at.
+    /// Starts the watches that only these controllers need.
     pub(super) fn watch_policy_side(&self) {
         self.follow_definitions();
         self.follow_taint_policies();
@@ -53,7 +53,7 @@ pub(super) fn is_known(ctx: &Ctx, kind: &kinds::Kind, object: &Value) -> bool {
     let now = decide::Policy::from(&api::PropagationPolicy { kind: kind.kind.to_owned(), ..read });
     let snapshot = ctx.cache.snapshot();
     snapshot.policies.get(&PolicyKey { namespace, name }).is_some_and(|known| {
-        // Admission judges by the budget that the view has.
+        // Admission judges by the budget in the cache.
         let same_budget = known.budget == now.budget;
         known.mark() == now.mark() && known.deleting == now.deleting && known.id() == now.id() && same_budget
     })

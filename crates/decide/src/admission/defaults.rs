@@ -143,7 +143,7 @@ fn suspension(object: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// The deprecated `zone` moves to where everybody looks.
+/// The deprecated `zone` moves to `zones`.
 fn zones(object: &mut Value) {
     let Some(spec) = map(object, "/spec") else { return };
     let zone = spec.get("zone").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -154,8 +154,8 @@ fn zones(object: &mut Value) {
     }
 }
 
-/// How long a taint that evicts is borne counts from when it was set. Who writes the same taint again has not set
-/// it anew.
+/// The toleration time of a NoExecute taint counts from when it was set. A client that writes the same taint again has
+/// not set it anew.
 fn dates(object: &mut Value, old: Option<&Value>, now: Timestamp) {
     let text = |taint: &Map<String, Value>, field: &str| {
         taint.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()

@@ -13,7 +13,7 @@ pub struct ClaimWhy {
     /// What decided.
     #[serde(flatten)]
     pub reason: ClaimReason,
-    /// Who else could have been it.
+    /// The other candidates.
     pub candidates: Vec<Candidate>,
 }
 
@@ -40,7 +40,7 @@ pub enum ClaimReason {
         policy: PolicyKey,
         /// What made it the best.
         tie_break: TieBreak,
-        /// Whom it beat.
+        /// The policy it beat.
         #[serde(skip_serializing_if = "Option::is_none")]
         second: Option<PolicyKey>,
     },
@@ -57,9 +57,9 @@ pub enum ClaimReason {
     },
     /// Taken from its owner (P2).
     Preempted {
-        /// Who took it.
+        /// The policy that took it.
         by: PolicyKey,
-        /// From whom.
+        /// The policy that had it.
         from: PolicyKey,
         /// The taker's priority.
         by_priority: i32,

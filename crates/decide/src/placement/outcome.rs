@@ -30,7 +30,7 @@ pub enum Placement {
     Scheduled(Schedule),
     /// No cluster may run it, and the user asked for that, so it leaves its clusters (C3).
     Nowhere {
-        /// Why it was looked at.
+        /// What triggered the scheduling.
         trigger: Trigger,
         /// Affinity groups that were tried.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -40,7 +40,7 @@ pub enum Placement {
     },
     /// It could not be placed, so what was decided before stays (C3, M2).
     Kept {
-        /// Why it was looked at.
+        /// What triggered the scheduling.
         trigger: Trigger,
         /// Affinity groups that were tried.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -57,7 +57,7 @@ pub enum Placement {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Schedule {
-    /// Why it was looked at.
+    /// What triggered the scheduling.
     pub trigger: Trigger,
     /// The affinity group in use; empty if there are none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -131,7 +131,7 @@ impl Placement {
             Placement::Skipped(_) | Placement::Unchanged => return,
             Placement::Left { clusters: gone } | Placement::Kept { gone, .. } => return leave(binding, gone),
             Placement::Scheduled(schedule) => {
-                // Karmada lists them by score; the same clusters in another order are no news (C7).
+                // Karmada lists them by score; the same clusters in another order are no change (C7).
                 if !is_same(&binding.spec.clusters, &schedule.clusters) {
                     binding.spec.clusters.clone_from(&schedule.clusters);
                 }

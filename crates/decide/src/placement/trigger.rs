@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::strategy::Strategy;
 
-/// Why a binding is not looked at.
+/// Why a binding is not scheduled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
 pub enum Skip {

@@ -26,9 +26,9 @@ pub struct Counts {
     pub scaled: usize,
     /// Their content changes.
     pub updated: usize,
-    /// Their brake goes on.
+    /// They become suspended.
     pub suspended: usize,
-    /// Their brake comes off.
+    /// They are resumed.
     pub resumed: usize,
 }
 

@@ -55,10 +55,10 @@ impl fmt::Display for ChangeError {
 impl std::error::Error for ChangeError {}
 
 impl Snapshot {
-    /// Makes a change, and says which templates must be looked at. Nothing is settled yet.
+    /// Applies a change, and returns the templates to reconcile. Nothing is settled yet.
     ///
-    /// The object is taken as it stands, so it should be what the API server answers to a dry run: with
-    /// uid, generation and stamps.
+    /// The object is taken as it is, so it should be the API server's response to a dry run: with uid, generation and
+    /// timestamps.
     pub fn apply(&mut self, change: &Change) -> Result<BTreeSet<Arc<TemplateKey>>, ChangeError> {
         match change {
             Change::Put(object) => self.put(Arc::clone(object)),

@@ -14,7 +14,7 @@ use crate::placement::{Placement, Recent, Schedule, Trigger, is_same};
 use crate::template::Template;
 use crate::works::{Sources, namespace_works, works};
 
-/// Who answers.
+/// The interpreters.
 #[derive(Clone, Copy)]
 pub struct Interpreters<'a> {
     /// How many replicas, and what does one need?

@@ -23,9 +23,9 @@ pub(crate) struct Rest {
     pub template: Option<Arc<Template>>,
     /// The binding; none if there is none.
     pub binding: Option<Arc<Binding>>,
-    /// The template is not what the world has.
+    /// The template differs from the snapshot's.
     pub marked: bool,
-    /// The binding is not what the world has.
+    /// The binding differs from the snapshot's.
     pub bound: bool,
 }
 

@@ -18,28 +18,28 @@ use crate::works::targets;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hold {
-    /// Who.
+    /// What suspends it.
     pub by: Holder,
     /// Where; everywhere if none is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<String>,
 }
 
-/// Who holds something back.
+/// What suspends a template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "policy", rename_all = "camelCase")]
 pub enum Holder {
     /// The policy in charge.
     Policy(PolicyKey),
-    /// The last policy in charge, which is gone or lets go; its brake stays (U8).
+    /// The last policy in charge, which is gone or releases it; its suspension stays (U8).
     LastPolicy,
     /// A RolloutPolicy, or a ClusterRolloutPolicy if the namespace is empty (U7).
     Rollout(PolicyKey),
-    /// All who need it are held themselves (U6).
+    /// All bindings that need it are suspended themselves (U6).
     Dependents,
 }
 
-/// Everybody who holds a template back.
+/// Everything that suspends a template.
 pub(super) fn holds(snapshot: &Snapshot, template: &Template, binding: &Binding, claim: &Claim) -> Vec<Hold> {
     let pin = Pin::read(&binding.metadata);
     let own = match claim.policy() {

@@ -87,7 +87,7 @@ fn completions(
     Some(given(targets, existing).filter(|given| given.iter().sum::<i64>() == total).unwrap_or_else(divided))
 }
 
-/// The completions that each target was told before. They cannot be changed once a Job is there, and Karmada before 1.16
+/// The completions that each target was given before. They cannot be changed once a Job exists, and Karmada before 1.16
 /// divided them otherwise (C7).
 fn given(targets: &[TargetCluster], existing: &[Work]) -> Option<Vec<i64>> {
     let of = |target: &TargetCluster| {

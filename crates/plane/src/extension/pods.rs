@@ -9,7 +9,7 @@ use serde_json::Value;
 /// How many workloads are named.
 const NAMED_MAX: usize = 3;
 
-/// What to tell a command that looks for pods with these labels.
+/// The message for a command that looks for pods with these labels.
 pub fn elsewhere(snapshot: Option<&Snapshot>, query: &PodQuery<'_>) -> String {
     let found: Vec<(String, Vec<String>)> = match (snapshot, LabelSelector::parse(query.selector)) {
         (Some(snapshot), Ok(selector)) => workloads(snapshot, query.namespace, &selector),

@@ -12,7 +12,7 @@ use decide::sight::Sight;
 use decide::why::Why;
 use decide::{PolicyKey, Snapshot, TemplateKey};
 
-/// The rights of who asks.
+/// The permissions of the caller.
 pub struct Rights<'r> {
     caller: Caller<'r>,
     sees_all: bool,
@@ -30,7 +30,7 @@ impl<'r> Rights<'r> {
         Self { caller, sees_all, known: RefCell::default(), plurals: RefCell::default() }
     }
 
-    /// The world as the caller may see it; with a namespace, only what is in there.
+    /// The snapshot as the caller may see it; with a namespace, only what is in there.
     pub fn seen<'w>(&self, whole: &'w Snapshot, within: Option<&str>) -> Cow<'w, Snapshot> {
         if self.sees_all && within.is_none() {
             return Cow::Borrowed(whole);

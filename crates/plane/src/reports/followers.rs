@@ -38,7 +38,7 @@ pub struct UnknownIn {
     pub unknown: Unknown,
 }
 
-/// Everybody whom a policy claims, by name.
+/// All templates that a policy claims, by name.
 pub fn followers(snapshot: &Snapshot, policy: &Policy) -> Vec<Follower> {
     let claimed = snapshot.templates.claimed(policy.id()).filter_map(|key| snapshot.templates.get(key));
     let mut all: Vec<Follower> = claimed.map(|template| follower(snapshot, policy, template)).collect();

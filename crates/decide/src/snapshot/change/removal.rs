@@ -11,7 +11,7 @@ use crate::snapshot::{Snapshot, is_definition};
 use crate::template::{TemplateKey, group};
 
 impl Snapshot {
-    /// Takes an object out, and says which templates must be looked at.
+    /// Removes an object, and returns the templates to reconcile.
     pub(super) fn delete(
         &mut self,
         api_version: &str,
@@ -69,7 +69,7 @@ impl Snapshot {
         touched
     }
 
-    /// The templates that a template takes along when it goes.
+    /// The templates that are deleted together with a template.
     fn taken_along(&mut self, key: &TemplateKey) -> BTreeSet<Arc<TemplateKey>> {
         match (key.api_version.as_str(), key.kind.as_str()) {
             ("v1", "Namespace") => {
