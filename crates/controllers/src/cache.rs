@@ -53,16 +53,16 @@ pub struct Cache {
 struct Inner {
     /// Everything that decisions ask about. Held for moments, never across an await.
     snapshot: RwLock<Snapshot>,
-    /// Works by the permanent id of their binding, and the other way round. Never held together with `world`.
+    /// Works by the permanent id of their binding, and the other way round. Never held together with `snapshot`.
     works: RwLock<WorkIndex>,
     /// Kinds by apiVersion and kind.
     served: RwLock<BTreeMap<(String, String), Served>>,
     /// Kinds of which the server itself says that there are none any more.
     gone: RwLock<BTreeSet<(String, String)>>,
-    /// The dependency index; locked after `world` where both are held.
+    /// The dependency index; locked after `snapshot` where both are held.
     needs: RwLock<Needs>,
-    /// Clusters that are gone, by their uid; taken after `world`. One stays in the world, as one that leaves, until no
-    /// binding names it any more.
+    /// Clusters that are gone, by their uid; locked after `snapshot`. One stays in the snapshot, as one that is being
+    /// deleted, until no binding names it any more.
     gone_clusters: Mutex<BTreeSet<String>>,
     /// ClusterTaintPolicies by name.
     taint_policies: RwLock<BTreeMap<String, ClusterTaintPolicy>>,
@@ -72,7 +72,7 @@ struct Inner {
     moving: Moving,
     /// Whether every informer has synced.
     complete: AtomicBool,
-    /// Lets a test panic while the world is being changed.
+    /// Lets a test panic while the snapshot is being changed.
     injector: Injector,
 }
 
@@ -188,7 +188,7 @@ impl Cache {
         self.inner.gone_clusters.lock().recovered()
     }
 
-    /// Takes those that are gone out of the world, unless a binding has yet to leave them.
+    /// Removes gone clusters from the snapshot, unless a binding has yet to leave them.
     fn leave_clusters(&self, snapshot: &mut Snapshot) {
         let Snapshot { clusters, bindings, .. } = snapshot;
         self.gone_clusters().retain(|uid| {
