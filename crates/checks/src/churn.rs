@@ -1,4 +1,4 @@
-//! Objects that come, change and go all the time, written by several clients at once.
+//! Write load: several clients create, update and delete objects concurrently.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -49,7 +49,7 @@ impl Churn {
             task.await.expect("writers end when they are told to");
         }
         followers.iter().for_each(Follower::end);
-        // Whoever has the last object has been told everything before it.
+        // A follower that has received the last object has received every event before it.
         let mut last = ConfigMap::default();
         last.metadata.name = Some("c-last".to_owned());
         last.labels_mut().insert(self.label.to_owned(), String::new());

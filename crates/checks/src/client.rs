@@ -1,4 +1,4 @@
-//! A small HTTPS client that says exactly what a test or benchmark wants to say.
+//! A minimal HTTPS client with full control over the request, for tests and benchmarks.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Documents that show a terminal: in their `console` blocks a line behind `$ ` was typed, and what follows was
-//! printed. They are read, compared with what is printed today, and written anew. Runs nothing itself.
+//! Documents with terminal sessions: in their `console` blocks a line behind `$ ` is a command, the lines after it are
+//! its output. Parses them, compares them with current output, and rewrites them. Runs nothing itself.
 
 /// A document, piece by piece.
 pub struct Document(Vec<Piece>);
@@ -19,7 +19,7 @@ pub struct Typed {
     pub printed: String,
 }
 
-/// How a line begins that somebody types.
+/// The prompt in front of a typed command.
 const PROMPT: &str = "$ ";
 /// How the blocks begin.
 const FENCE: &str = "```console";

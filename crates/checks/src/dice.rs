@@ -1,4 +1,4 @@
-//! Chance that can be had again: a small generator and the seed that a test tells.
+//! Reproducible randomness: a small pseudo-random generator, and the seed that a test prints.
 
 /// A generator of numbers that look random and follow from a seed.
 #[derive(Debug, Clone)]

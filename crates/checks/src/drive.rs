@@ -1,5 +1,5 @@
-//! Who acts on a control plane and its members in a benchmark: makes policies and Deployments, changes and deletes them,
-//! and waits until members show it. Knows nothing of what runs them.
+//! Load driver for benchmarks: creates, changes and deletes policies and Deployments on a control plane, and waits
+//! until members show the result. Knows nothing of how the servers run.
 
 use std::time::{Duration, Instant};
 
@@ -157,7 +157,7 @@ async fn watch(door: &ApiClient) -> (Connection, hyper::body::Incoming) {
     (connection, body)
 }
 
-/// Tells names and images whenever the image of a Deployment is new.
+/// Sends name and image whenever the image of a watched Deployment changes.
 async fn images(
     (_connection, mut body): (Connection, hyper::body::Incoming),
     told: mpsc::Sender<(String, String)>,

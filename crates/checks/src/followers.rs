@@ -1,5 +1,5 @@
-//! Clients that keep a copy of a collection, as controllers do: kube-rs' watchers and reflectors, and
-//! list and watch the way client-go does it. Each tells what it has, and what it saw that cannot be.
+//! Clients that keep a copy of a collection, as informers do: kube-rs watchers and reflectors, and list and watch as in
+//! client-go. Each reports its copy, and every impossible event that it saw.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -77,7 +77,7 @@ impl Follower {
         })
     }
 
-    /// Tells that nothing more is written.
+    /// Signals the followers that writing has ended.
     pub fn end(&self) {
         self.seen.lock().expect("no one panics while holding it").ended = true;
     }

@@ -1,5 +1,5 @@
-//! Informers of other languages as processes that print what they do, and what a revisioned log says about it: in the
-//! time that an informer watches, it sees every change of the log once and in order.
+//! Informers of other languages as processes that print their events, compared with the revisions of the write-ahead
+//! log: while an informer watches, it sees every change of the log once and in order.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -29,7 +29,7 @@ pub struct Informer {
 pub struct Account {
     /// Where its watch is; none before the first list.
     position: Option<u64>,
-    /// Whether a watch still tells what there is.
+    /// Whether a watch (WatchList) still sends its initial events.
     in_initial: bool,
     /// What its watches brought since the last list, by revision.
     events: Vec<(u64, String)>,
@@ -131,7 +131,7 @@ impl Account {
         }
     }
 
-    /// Handlers are told of what there is, and only that is changed or taken away.
+    /// Checks a handler call: handlers get existing objects, and only those are updated or deleted.
     fn handle(&mut self, what: &str, name: &str, revision: u64) {
         let handled = self.handled.get_or_insert_default();
         let before = match what {
@@ -149,7 +149,7 @@ impl Account {
             }
             ("update", before) => before.is_some_and(|before| before < revision),
             ("delete", before) => before.is_some_and(|before| before < revision),
-            // What went while nobody watched is shown as it was known.
+            // An object deleted between watches arrives with its last known state (DeletedFinalStateUnknown).
             ("lost", before) => before.is_some(),
             _ => false,
         };
@@ -216,7 +216,7 @@ impl Informer {
         Self { name, child, stdin, account }
     }
 
-    /// Tells it to take nothing more from the server, with `hold`, or to `go` on.
+    /// Makes it stop reading from the server (`hold`) or resume (`go`).
     pub fn tell(&mut self, what: &str) {
         writeln!(self.stdin, "{what}").expect("the informer listens");
     }

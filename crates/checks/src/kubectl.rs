@@ -1,5 +1,4 @@
-//! The real kubectl, driven as a user types it. Knows how to find it and how to run it; what it should
-//! answer is the tests' business.
+//! Runs the real kubectl with the command lines that a user types. Finds and runs it; tests check the output.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

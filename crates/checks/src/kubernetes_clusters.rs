@@ -1,5 +1,5 @@
-//! The test bed: real Kubernetes API servers with etcd and Kubernetes' own controllers, as processes on this machine,
-//! for a control plane and its members. Machines alone are played, by `member::Nodes`. Everything ends with the bed.
+//! Test clusters: real Kubernetes API servers with etcd and kube-controller-manager, as processes on this machine, for
+//! a control plane and its members. Only nodes are simulated, by `member::Nodes`. All processes end when it is dropped.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -162,7 +162,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Asks again and again until the answer is yes.
 pub async fn until(what: &str, patience: Duration, mut ask: impl AsyncFnMut() -> bool) -> Result<()> {
-    // Counted in looks, so that nobody loses patience because the whole machine was halted meanwhile.
+    // Counted in polls, so that a pause of the whole machine does not use up the timeout.
     for _ in 0..patience.as_millis() / LOOK.as_millis() {
         if ask().await {
             return Ok(());
@@ -176,7 +176,7 @@ pub async fn until(what: &str, patience: Duration, mut ask: impl AsyncFnMut() ->
 /// port before its server does.
 const PORTS: std::ops::Range<u32> = 10_000..32_000;
 
-/// A port that nobody listens on, and that nobody else in this process was given lately.
+/// A free TCP port that was not handed out in this process lately.
 fn free_port() -> Result<u16> {
     /// How many were looked at.
     static TRIED: AtomicU32 = AtomicU32::new(0);

@@ -1,5 +1,5 @@
-//! The store's own log, whole: its files are kept under a second name from the moment they appear, so that compaction
-//! takes nothing away from them. They are read by what docs/store-format.md says, and not by the code of the store.
+//! The complete write-ahead log of a store: hard links keep its files from the moment they appear, so that compaction
+//! does not delete them. They are parsed as docs/store-format.md specifies, not by the code of the store.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ pub struct Change {
 /// What each revision did that is about objects of interest.
 pub type Log = BTreeMap<u64, Change>;
 
-/// How often somebody looks for new files. A file goes when it has 32 MiB at least, which takes much longer.
+/// The poll interval for new files. The store removes a file only once it has 32 MiB, which takes much longer.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A log whose files are kept for as long as this lives.
@@ -85,7 +85,7 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // Whoever reads finds out that a file is missing.
+        // A panic of the thread is ignored: the reader notices a missing file.
         let _ = self.looking.take().map(JoinHandle::join);
     }
 }

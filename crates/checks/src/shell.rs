@@ -1,4 +1,4 @@
-//! A newcomer's terminal: commands are read out of what was written for people, and typed as they stand.
+//! A shell session of a new user: commands are extracted from documents and output, and run as they are.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

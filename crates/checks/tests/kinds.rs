@@ -1,4 +1,4 @@
-//! The committed table of kinds holds what the server needs of it, whoever generated it last.
+//! The committed table of kinds has what the API server needs, independent of who generated it last.
 
 use schema::kinds;
 

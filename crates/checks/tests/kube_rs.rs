@@ -1,5 +1,5 @@
-//! kube-rs and client-go-style clients on a server in this process, while objects churn, the server is
-//! replaced by another one on the same store, and history is compacted under their feet.
+//! kube-rs and client-go-style clients on a server in this process, while objects churn, the server is replaced by
+//! another one on the same store, and history is compacted during their watches.
 
 use std::sync::Arc;
 use std::time::Duration;

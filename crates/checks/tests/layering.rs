@@ -1,4 +1,4 @@
-//! `.ci/layering` complains about what it is there for: tried on a copy of the workspace with one fault each.
+//! `.ci/layering` reports each violation it checks for: run on a copy of the workspace with one violation each.
 
 use std::fs;
 use std::path::{Path, PathBuf};

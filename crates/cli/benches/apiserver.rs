@@ -47,7 +47,7 @@ fn main() {
 }
 
 fn report(what: &str, figure: f64, unit: &str) {
-    // Nobody to tell when the terminal is gone.
+    // A closed stdout cannot be reported anywhere.
     let _ = writeln!(std::io::stdout(), "{what:<56} {figure:>12.1} {unit}");
 }
 

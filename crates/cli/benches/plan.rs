@@ -1,5 +1,5 @@
-//! What it costs to be told before: `longshore plan` from start to end over many templates, and what warnings add to
-//! a write that touches little. The real binary, on disk, with one member.
+//! The cost of plans: `longshore plan` from start to end over many templates, and what admission warnings add to a
+//! small write. The real binary, on disk, with one member.
 //! `cargo bench -p cli --bench plan [-- 10000]` prints one line per measurement.
 
 use std::io::Write as _;
@@ -97,7 +97,7 @@ fn policy(name: &str, more: Value, cluster: &str) -> Value {
     })
 }
 
-/// An object of about the same size that nobody comments upon.
+/// An object of about the same size that causes no admission warnings.
 fn overriding(value: &str) -> Value {
     let label = json!({ "path": "/metadata/labels/at", "operator": "add", "value": value });
     json!({
@@ -184,7 +184,7 @@ fn report(what: &str, mut times: Vec<Duration>, scale: f64, unit: &str) -> f64 {
     times.sort();
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64();
     let (median, slow) = (at(0.5), at(0.99));
-    // Nobody to tell when the terminal is gone.
+    // A closed stdout cannot be reported anywhere.
     let _ = writeln!(
         std::io::stdout(),
         "  {what:<44} {:>10.2} {unit}   p99 {:.2} {unit}",

@@ -20,7 +20,7 @@ use crate::{Hint, output};
 /// How long to wait for a kind that was just made, and how often.
 const WAIT: Duration = Duration::from_millis(100);
 const WAITS_MAX: usize = 100;
-/// How many differences are told.
+/// How many differences are printed.
 const LINES_MAX: usize = 20;
 
 /// Arguments of `longshore apply`.

@@ -54,7 +54,7 @@ impl Certificates {
         Self::signed_by(&authority, names)
     }
 
-    /// An authority that nobody will see again.
+    /// A certificate from a new authority that is never stored.
     pub fn ephemeral(names: &[String]) -> Result<Self> {
         Self::signed_by(&make_authority()?, names)
     }

@@ -1,5 +1,6 @@
-//! What the control plane computes itself, in its group `longshore.io/v1alpha1`, with the rights of who asks: for users
-//! who may not read everything. Who may, reads lists and computes here, as with servers that have no such group.
+//! Requests to the API group `longshore.io/v1alpha1`, whose answers the control plane computes with the rights of the
+//! user: for users who may not read everything. Other users read lists and compute locally, as with servers without
+//! that group.
 
 use anyhow::{Context as _, Result};
 use controllers::rest::{Collection, Error, Path};

@@ -1,5 +1,5 @@
-//! How a command finds the control plane: kubectl's flags, kubectl's files, and if neither a flag nor `KUBECONFIG` nor
-//! ~/.kube/config names a cluster, the control plane that `longshore up` runs on this machine. Knows no command.
+//! How a command finds the control plane: kubectl's flags and kubeconfig files, and if neither a flag nor `KUBECONFIG`
+//! nor ~/.kube/config names a cluster, the control plane that `longshore up` runs on this machine. Knows no command.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl Connection {
         self.kubeconfig.is_some() || self.context.is_some()
     }
 
-    /// Connects, and makes sure that somebody answers.
+    /// Connects, and fails if no server answers.
     pub async fn open(&self) -> Result<Control> {
         let kubeconfig = self.files()?;
         let context = self.chosen(&kubeconfig)?;
@@ -78,7 +78,7 @@ impl Connection {
         Ok(control)
     }
 
-    /// The flags among words that somebody is still typing.
+    /// The connection flags in an incomplete command line, for shell completion.
     pub fn of_words(words: &[String]) -> Self {
         let value = |flags: &[&str]| {
             let place = words.iter().rposition(|word| flags.contains(&word.as_str()))?;
@@ -155,7 +155,7 @@ impl Connection {
 }
 
 impl Control {
-    /// The feature gates it runs with; where nobody says, as in Karmada, their defaults.
+    /// The feature gates it runs with; their defaults where the control plane does not publish them, as in Karmada.
     pub async fn feature_gates(&self) -> Result<FeatureGates> {
         plane::published_gates(&self.rest).await.context("ask for the feature gates")
     }
@@ -204,7 +204,7 @@ async fn config(kubeconfig: &Kubeconfig, context: &str) -> Result<kube::Config> 
 async fn client(kubeconfig: &Kubeconfig, context: &str) -> Result<Rest> {
     let wrong = || format!("use context {context:?}");
     let mut config = config(kubeconfig, context).await?;
-    // Somebody waits in front of the terminal: better an error than silence.
+    // A user waits at the terminal: fail early instead of retrying.
     config.default_retry = false;
     config.connect_timeout = Some(std::time::Duration::from_secs(5));
     Ok(Rest::new(kube::Client::try_from(config).with_context(wrong)?))

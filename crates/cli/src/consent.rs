@@ -1,5 +1,5 @@
-//! Consent to what a command is about to do: shows its plan, asks, and lets it go beyond a budget only where the user
-//! said so. Decides nothing about templates.
+//! Confirmation of a command: shows its plan, asks, and exceeds a change budget only if the user allowed it. Decides
+//! nothing about templates.
 
 use anyhow::Result;
 use api::records::APPROVED_PLAN;

@@ -1,5 +1,5 @@
-//! The controllers beside the API server, in the same process: their kinds installed, the local members
-//! joined, everything running.
+//! The controllers beside the API server, in the same process: installs their CRDs, joins the local members and runs
+//! the controllers.
 
 use std::sync::Arc;
 

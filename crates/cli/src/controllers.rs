@@ -1,5 +1,5 @@
-//! `longshore controllers`: every controller and the admission webhooks on somebody else's API server. Several replicas
-//! may run: all of them answer reviews, one of them writes.
+//! `longshore controllers`: every controller and the admission webhooks on an existing API server, with leader
+//! election. All replicas answer admission reviews; only the leader writes.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -109,7 +109,7 @@ fn url(text: &str) -> Result<http::Uri, String> {
     }
 }
 
-/// Runs until it is told to stop; an error when it led and can no longer.
+/// Runs until a shutdown signal arrives; an error when this replica was leader and lost the lease.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
@@ -160,14 +160,14 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     if let Err(error) = &ended {
         tracing::error!(error = format!("{error:#}"), "this replica stops; another one may take over");
     }
-    // From now on nobody is to be sent here, and until that is known everywhere whoever comes is answered.
+    // Readiness fails from now on; requests are still answered until every load balancer has noticed (draining).
     ending.cancel();
     let drained = Instant::now() + Duration::from_secs(arguments.drain_seconds.into());
     let told_again = told_to_stop()?;
-    // What is under way may end before somebody else begins.
+    // Reconciles in flight end before another replica becomes leader.
     running.shut_down().await;
     candidate.fence.revoke();
-    // Whoever waits for the lease need not wait any longer; if that fails, it runs out.
+    // Releases the lease, so that the next leader need not wait; if that fails, the lease expires.
     let _ = tokio::time::timeout(RESIGN_PATIENCE, candidate.resign()).await;
     tokio::select! {
         biased;
@@ -280,7 +280,7 @@ fn candidate(control: Rest, arguments: &Arguments, fence: LeaderFence) -> Leader
     }
 }
 
-/// Tells the API server to ask, and begins to answer reviews.
+/// Installs the webhook configurations, and begins to answer admission reviews.
 async fn open_webhooks(
     control: &Rest,
     arguments: &Arguments,
@@ -303,7 +303,8 @@ async fn open_webhooks(
     let kept = keys.current(None, jiff::Timestamp::now()).await;
     let kept = kept.context("prepare the webhooks' certificates")?;
     let shown = Shown::new(&kept)?;
-    // Whom to believe is said before anybody shows it; who asks at once waits at the open port.
+    // The CA bundle is installed before the certificate is served; an API server that connects at once waits at the
+    // open port.
     install_webhooks(control, &address, &kept.bundle).await.context("install the webhooks")?;
     let authorities = arguments.webhook_client_ca_file.as_deref().map(client_authorities).transpose()?;
     let acceptor = shown.acceptor(authorities)?;

@@ -1,4 +1,4 @@
-//! `longshore crds`: prints the definitions of every kind, for who installs them by other means.
+//! `longshore crds`: prints the CustomResourceDefinitions, for installation by other means.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;

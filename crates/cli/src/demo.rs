@@ -1,5 +1,5 @@
 //! `longshore demo`: plays a story of a proposal step by step on a control plane with three clusters inside this
-//! process, and says what somebody would type and what came of it. Stories are scenarios, so none of them lies.
+//! process, and prints what a user would type and what came of it. Stories are scenarios, so they are tested.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
@@ -14,7 +14,7 @@ use crate::text::{Paint, wrapped};
 mod changes;
 mod commands;
 
-/// The stories by name, in the order in which somebody new would hear them.
+/// The stories by name, in the order for a new user.
 const STORIES: [(&str, &str); 5] = [
     ("lazy", include_str!("../stories/lazy.yaml")),
     ("preemption", include_str!("../stories/preemption.yaml")),
@@ -146,7 +146,7 @@ fn fared(hero: &Subject<'_>, paint: Paint) -> Option<String> {
     Some(text)
 }
 
-/// Waits until somebody has read, if that is wanted; at the end of the input nobody does any more.
+/// Waits for Enter, if that is wanted; does not wait at the end of the input.
 fn pause(wanted: bool) -> Result<()> {
     if wanted {
         std::io::stderr().write_all(b"\n[Enter] ").context("ask for Enter")?;

@@ -1,4 +1,4 @@
-//! The keys that make secrets unreadable on disk: the file that holds them, and what they seal.
+//! Encryption at rest: the key file, and the keys that encrypt Secrets in the store.
 
 use std::path::{Path, PathBuf};
 

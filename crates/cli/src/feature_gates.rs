@@ -1,4 +1,4 @@
-//! What is set for the whole control plane, by the flags of Karmada's controllers.
+//! Feature gates and other settings of the whole control plane, by the flags of Karmada's controllers.
 
 use anyhow::Result;
 use controllers::gates::{self, FeatureGates};

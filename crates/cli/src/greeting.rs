@@ -22,7 +22,7 @@ pub struct Greeting<'a> {
     pub kubeconfig: &'a Path,
     /// Whether anything is there after the end.
     pub is_kept: bool,
-    /// Whether it was up before with the same data; the first steps are told only once.
+    /// Whether it was up before with the same data; the first steps are printed only once.
     pub is_again: bool,
     /// The local clusters and their zones.
     pub members: Vec<(String, &'static str)>,

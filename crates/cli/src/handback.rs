@@ -1,5 +1,5 @@
-//! `longshore handback`: prepares the return of a control plane to Karmada, after the controllers were stopped. Takes away
-//! what Karmada would stumble over and says what it would do otherwise. It can be broken off and run again.
+//! `longshore handback`: prepares a control plane for Karmada's return, after the controllers were stopped. Removes
+//! what would break Karmada and reports what Karmada would do differently. It is idempotent and can be interrupted.
 
 use std::process::ExitCode;
 

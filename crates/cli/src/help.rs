@@ -1,4 +1,4 @@
-//! What `longshore --help` says: commands by what they are for, and an example for each.
+//! The text of `longshore --help`: commands grouped by purpose, with an example for each.
 
 use clap::Command;
 

@@ -84,7 +84,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     })
 }
 
-/// What a join that failed half-way left is known to nobody but the member.
+/// Adds a hint how to clean up: what a join that failed half-way left is known only in the member.
 fn with_way_back(error: &anyhow::Error) -> anyhow::Error {
     let hint = "try again, or remove what was made by then with `longshore unjoin` and --cluster-kubeconfig";
     anyhow::Error::new(Hint(hint.to_owned())).context(format!("{error:#}"))
@@ -166,7 +166,7 @@ impl<'j> Joining<'j> {
         let tokens = self.account.make(far, &self.home, &self.scope, self.token_seconds).await?;
         let credentials = secrets::credentials(&self.place, &tokens);
         let lets_in = match self.before {
-            // Nobody depends on what an earlier attempt may have left.
+            // No Cluster exists yet, so no controller uses what an earlier attempt may have left.
             None => Ok(true),
             Some(_) => self.place.lets_in(&self.cluster, &credentials).await,
         };
@@ -203,7 +203,8 @@ fn is_another(name: &str, home: &str, id: &str) -> Result<()> {
         .context(format!("join {name}: this cluster is the control plane itself (its id is {id})")))
 }
 
-/// Makes sure that neither the name nor the cluster is somebody else's; answers with the Cluster if it is this one.
+/// Fails if the name belongs to another cluster or the cluster has joined under another name; returns the Cluster if it
+/// is this one.
 async fn is_free(control: &Rest, name: &str, id: &str) -> Result<Option<Cluster>> {
     let mut found = None;
     let mut other = None;
@@ -274,7 +275,7 @@ fn manifest(
     if !zones.is_empty() {
         spec["zones"] = zones.into();
     }
-    // A proxy that is given up has to be said: somebody else may have written it.
+    // Removing a proxy takes an explicit empty value: another client may have written it.
     if !place.proxy.is_empty() || !known.proxy_url.is_empty() {
         spec["proxyURL"] = place.proxy.as_str().into();
     }

@@ -1,5 +1,5 @@
-//! What somebody means by `deploy/nginx`, `Deployment nginx` or `deployments.apps nginx`: the kinds a server
-//! has, by every name they go by. Knows nothing of what is done with them.
+//! Resolves `deploy/nginx`, `Deployment nginx` or `deployments.apps nginx` as kubectl does: the kinds of a server by
+//! every name, from discovery. Knows nothing of what is done with them.
 
 use anyhow::{Context as _, Result, anyhow};
 use controllers::rest::{Collection, Path, Rest};

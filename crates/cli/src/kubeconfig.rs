@@ -1,5 +1,5 @@
-//! The file that lets kubectl in: what `up` writes, and `longshore kubeconfig`, which prints one context of it, or a
-//! context for another user.
+//! Kubeconfig files: the one that `up` writes, and `longshore kubeconfig`, which prints one context of it, or a context
+//! for another user.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -112,7 +112,7 @@ fn read(file: &Path) -> Result<Contexts> {
         anyhow::Error::new(hint()).context(error).context(format!("read {}", file.display()))
     })?;
     let config = Kubeconfig::from_yaml(&text).with_context(|| format!("read {}", file.display()))?;
-    // As a plain value, because the typed one keeps its secrets even from whoever has the file.
+    // As a plain JSON value, because the typed kubeconfig redacts its secrets.
     let config = serde_json::to_value(config).with_context(|| format!("read {}", file.display()))?;
     contexts(&config).ok_or_else(|| {
         let hint = Hint("`longshore up` writes it anew when it starts".to_owned());

@@ -1,5 +1,5 @@
-//! How much the control plane takes in: the flags of `longshore up` for connections and
-//! storage, and what the machine allows.
+//! Resource limits of the control plane: the flags of `longshore up` for connections and storage, and the limits of the
+//! machine.
 
 use apiserver::{ConnectionLimits, StorageLimits};
 
@@ -27,7 +27,7 @@ pub struct LimitFlags {
 /// How names of namespaces begin that belong to the system: execution namespaces of members, credentials, leases.
 const SYSTEM_NAMESPACES: [&str; 2] = ["kube-", "karmada-"];
 
-/// The file in which Linux tells a process about its limits.
+/// The resource limits of the process, from procfs.
 const PROCESS_LIMITS: &str = "/proc/self/limits";
 
 impl LimitFlags {

@@ -1,5 +1,5 @@
-//! The clusters to play with that `up` starts beside the control plane: each an API server of its own, with
-//! its own port, its own data and its own context in the kubeconfig.
+//! The local member clusters that `up` starts beside the control plane: each an API server with its own port, data and
+//! kubeconfig context.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! What is logged and how: one line per event on stderr, as text or as JSON. Control characters in values are escaped, so
-//! that nobody who chooses a name can forge a line or move the cursor of whoever reads it.
+//! Logging: one line per event on stderr, as text or as JSON. Control characters in values are escaped, so that a user
+//! who chooses a name cannot forge a log line or move the cursor of a terminal (log injection).
 
 use std::fmt::{self, Debug, Write as _};
 

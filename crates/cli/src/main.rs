@@ -205,8 +205,8 @@ fn report(error: &anyhow::Error) {
     }
 }
 
-/// What was tried and why it failed, without the hint. Errors of clients are told in plain words, without what
-/// libraries say around them.
+/// What was tried and why it failed, without the hint. Client errors are shortened to the message, without what
+/// libraries add around it.
 fn causes(error: &anyhow::Error) -> String {
     let mut causes = Vec::new();
     for cause in error.chain().filter(|cause| !cause.is::<Hint>()) {

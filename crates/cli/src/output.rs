@@ -1,4 +1,4 @@
-//! Where answers go: stdout, as text for people or as JSON or YAML for programs, and questions to people.
+//! Output of commands: stdout, as text for people or as JSON or YAML for programs, and prompts.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -37,7 +37,7 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Talks to whoever is in front of the terminal.
+/// Prints a message to stderr.
 #[expect(clippy::print_stderr, reason = "stderr is for talk")]
 pub fn tell(text: &str) {
     eprintln!("{text}");

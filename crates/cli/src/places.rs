@@ -1,4 +1,4 @@
-//! Where things lie on disk, and that only their owner can read them.
+//! The paths of files on disk, and their permissions: only their owner can read them.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write as _;

@@ -1,5 +1,5 @@
-//! `longshore plan`: what a change would do, before it is made. Reads, tries and asks `decide`; writes nothing but a
-//! plan file.
+//! `longshore plan`: what a change would do, before it is made. Reads the control plane, sends dry runs and asks
+//! `decide`; writes nothing but a plan file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -163,11 +163,11 @@ pub async fn applied(
 pub struct Planned {
     /// What happens.
     pub plan: Plan,
-    /// What else whoever asks should know.
+    /// Further notes for the user.
     pub notes: Vec<String>,
     /// Feature gates that are not at their default.
     pub gates: Vec<String>,
-    /// Changes that are more than somebody allowed.
+    /// Changes that exceed a change budget.
     pub beyond: Vec<Beyond>,
     /// What approves it, if it is one change.
     pub approval: Option<String>,

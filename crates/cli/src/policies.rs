@@ -1,4 +1,4 @@
-//! A propagation policy by the name that somebody typed: `NAME`, `pp/NAME` or `cpp/NAME`.
+//! Parses the name of a propagation policy: `NAME`, `pp/NAME` or `cpp/NAME`.
 
 use anyhow::Result;
 use api::kinds::{CLUSTER_PROPAGATION_POLICY, Kind, PROPAGATION_POLICY};

@@ -1,4 +1,4 @@
-//! Says that something is under way when it takes longer than a second and somebody looks.
+//! A progress message for operations that take longer than a second, only on a terminal.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;

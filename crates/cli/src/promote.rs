@@ -1,5 +1,5 @@
-//! `longshore promote`: takes over an object that already runs in a member: it becomes a template, and a policy keeps
-//! it where it is. What it would lead to is asked before anything is written.
+//! `longshore promote`: adopts an object that already runs in a member: creates its template, and a policy that keeps
+//! it where it is. Plans the effect before anything is written.
 
 use anyhow::{Context as _, Result};
 use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};

@@ -1,5 +1,5 @@
-//! `longshore reconcile`: policies that wait for a change of their templates act now. The wish is written on the
-//! template and answered once; what was answered stands on the binding, so no restart repeats it (R1).
+//! `longshore reconcile`: applies pending policy changes (lazy activation) now. The request is an annotation on the
+//! template and is answered once; the answer is on the binding, so no restart repeats it (R1).
 
 use anyhow::{Context as _, Result, anyhow};
 use api::records::RECONCILE;

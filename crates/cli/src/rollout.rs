@@ -1,5 +1,5 @@
-//! `longshore rollout status|history|undo`: which generation of a policy each template follows, what the policy said
-//! before, and the way back.
+//! `longshore rollout status|history|undo`: which generation of a policy each template follows, earlier generations,
+//! and rollback.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
-/// How often a change is tried that somebody else's gets before.
+/// How often a write is retried after a conflict.
 const TRIES: usize = 5;
 
 /// Arguments of `longshore rollout`.
@@ -178,7 +178,7 @@ async fn undo(arguments: &Undo) -> Result<()> {
     }
     let mut object = found.object.clone();
     object["spec"] = said(&past.spec);
-    // Going back must not dispatch what somebody holds back now.
+    // A rollback must not dispatch what is suspended now.
     if let Some(brake) = found.object["spec"].get("suspension") {
         object["spec"]["suspension"] = brake.clone();
     }

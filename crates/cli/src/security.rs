@@ -1,5 +1,5 @@
-//! Who gets into the control plane beside the administrator: the flags of `longshore up` for it, and the keys that
-//! are kept in the data directory.
+//! Authentication and authorization of the control plane: the flags of `longshore up` for it, and the keys in the data
+//! directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct SecurityFlags {
 }
 
 impl SecurityFlags {
-    /// What the API server is told. Keys that it signs tokens with are kept in the directory, if there is one.
+    /// The security settings of the API server. Its token signing keys are kept in the directory, if there is one.
     pub fn security(&self, directory: Option<&Path>, storage: StorageLimits) -> Result<Security> {
         let tokens = self.token_auth_file.as_deref().map(read_tokens).transpose()?.unwrap_or_default();
         let keys = match directory {

@@ -1,5 +1,4 @@
-//! What a shell and a reader need besides the commands: completion, manual pages, and the name under which the
-//! program was started.
+//! Shell completion, manual pages, and the name under which the program was started (kubectl plugin).
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

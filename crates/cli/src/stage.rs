@@ -1,4 +1,4 @@
-//! Test-only: a control plane on paper, for what is printed about it.
+//! Test-only: a snapshot of a control plane in memory, as input of what is printed about it.
 
 use std::sync::Arc;
 

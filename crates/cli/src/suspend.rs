@@ -1,5 +1,5 @@
-//! `longshore suspend` and `longshore resume`: the brake of a policy, or of one template through a rollout policy
-//! of its own (U7). Resuming says first what it will dispatch.
+//! `longshore suspend` and `longshore resume`: the `suspension` of a policy, or of one template through a rollout
+//! policy of its own (U7). `resume` shows first what it will dispatch.
 
 use anyhow::{Context as _, Result};
 use api::{Suspension, kinds, names};
@@ -20,7 +20,7 @@ use crate::{Hint, members, output, plan};
 mod brake;
 mod released;
 
-/// How often a change is tried that somebody else's gets before.
+/// How often a write is retried after a conflict.
 const TRIES: usize = 5;
 
 /// Arguments of `longshore suspend`.
@@ -310,7 +310,7 @@ fn cleared(after: Option<&Suspension>) -> Value {
     patch
 }
 
-/// It may be held by somebody else, who is named.
+/// Reports that it is not suspended, and names what else holds it.
 async fn not_suspended(control: &Control, what: &What, braked: &Braked) -> Result<()> {
     if what.policy.is_none() {
         let target = Kinds::of(&control.rest).await?.template(&what.template, &control.namespace)?;

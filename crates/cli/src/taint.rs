@@ -17,7 +17,7 @@ mod wish;
 
 /// The taint of a cordoned cluster, as Karmada's command line sets it.
 const UNSCHEDULABLE: &str = "cluster.karmada.io/unschedulable";
-/// How often a write that somebody else was faster with is tried.
+/// How often a write is retried after a conflict.
 const TRIES: usize = 5;
 
 /// Arguments of `longshore taint`.

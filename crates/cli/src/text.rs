@@ -1,5 +1,5 @@
-//! How text looks on a terminal and in a pipe: lines that fit, columns that line up, and colour only where
-//! somebody sees it. Knows nothing of what the text says.
+//! Text layout for a terminal and a pipe: wrapped lines, aligned columns, and colour only on a terminal. Knows nothing
+//! of the content.
 
 use std::io::IsTerminal as _;
 
@@ -17,11 +17,11 @@ const GAPS: [usize; 3] = [3, 2, 1];
 pub struct Paint(bool);
 
 impl Paint {
-    /// No colour, whoever looks.
+    /// Never coloured.
     #[cfg(test)]
     pub const NONE: Self = Self(false);
 
-    /// With colour if stdout is a terminal and nobody asked for none.
+    /// Coloured if stdout is a terminal and `NO_COLOR` is not set.
     pub fn of_stdout() -> Self {
         Self(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none())
     }

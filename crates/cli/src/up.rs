@@ -68,7 +68,7 @@ pub struct Arguments {
     pub log: crate::logging::LogFlags,
 }
 
-/// Runs the control plane until it is told to stop.
+/// Runs the control plane until a shutdown signal arrives.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;

@@ -1,4 +1,4 @@
-//! `--watch`: shows something again whenever it has changed, until it is done or the user stops it.
+//! `--watch`: prints something again whenever it has changed, until it is done or the user stops it.
 
 use std::time::Duration;
 

@@ -46,7 +46,7 @@ struct Story {
     why: Why,
     /// What became of it in each member, by cluster.
     members: BTreeMap<String, Delivery>,
-    /// What would have to be done, if somebody asks for one cluster.
+    /// What it would take to place it in the cluster that `-C` names.
     #[serde(skip_serializing_if = "Option::is_none")]
     onto: Option<Onto>,
 }

@@ -1,4 +1,4 @@
-//! Ten thousand hostile connections against the real binary: an administrator who comes then gets in within a second.
+//! Ten thousand hostile connections against the real binary: an administrator still gets an answer within a second.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! What operators install: the chart renders to the plain manifests, refuses values it does not know, and everything
-//! that alerts and dashboard ask for is measured.
+//! Installation files: the chart renders to the plain manifests and refuses unknown values, and every metric that
+//! alerts and dashboard query exists.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -65,7 +65,7 @@ impl Reader {
     }
 
     fn start(&mut self, arguments: &str) {
-        // The control plane before is told to end before the next one comes.
+        // The previous control plane is stopped before the next one starts.
         if let Some(server) = self.server.take() {
             assert_eq!(server.interrupt(), Some(0));
         }
@@ -76,8 +76,8 @@ impl Reader {
         self.server = Some(server.expect("it starts"));
     }
 
-    /// Waits until the control plane changes nothing by itself any more. Only its administrator sees all of it, whoever
-    /// the document is about.
+    /// Waits until the control plane changes nothing by itself any more. Asks as its administrator,
+    /// who sees everything, also in documents about other users.
     fn rest(&mut self) {
         let Some(server) = &self.server else { return };
         let kubeconfig = server.kubeconfig.display();

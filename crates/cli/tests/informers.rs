@@ -1,7 +1,7 @@
 //! Informers of client-go, kube-rs and the Python client on the real binary, while objects churn, the process is killed
-//! and started again, and history goes after two seconds: in the end each has what is there, and has seen every change
-//! that the store's own log ever held and that no list of its own covers. The files of the log are kept before the store
-//! lets them go. Seconds long, or as long as `LONGSHORE_INFORMERS_SECONDS` says.
+//! and restarted, and history is compacted after two seconds: in the end each cache equals the collection, and each has
+//! seen every change in the write-ahead log that no list of its own covers. The files of the log are kept before the
+//! store deletes them. Takes seconds, or as long as `LONGSHORE_INFORMERS_SECONDS` says.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -80,7 +80,7 @@ async fn informers_miss_nothing() {
     let (begun, mut restarts) = (Instant::now(), 0);
     while begun.elapsed() < duration() {
         tokio::time::sleep(Duration::from_millis(1_000 + dice.below(pause))).await;
-        // Whoever stands still until history has gone is told to list again.
+        // An informer that is paused until history is compacted gets 410 Gone and has to relist.
         let still = dice.below(informers.len() as u64 + 1) as usize;
         if let Some(informer) = informers.get_mut(still) {
             informer.tell("hold");

@@ -36,7 +36,7 @@ async fn followers_agree_through_kills_and_compaction() {
     let followers = followers::all(&client, LABEL, &mut dice);
     let churn = Churn::start(&client, LABEL, &mut dice);
     for _ in 0..5 {
-        // Long enough for history to go, so that whoever dozes is told to list again.
+        // Long enough for compaction, so that a paused client gets 410 Gone and has to relist.
         tokio::time::sleep(Duration::from_millis(1_500 + dice.below(1_000))).await;
         server = tokio::task::block_in_place(|| {
             server.kill();

@@ -30,7 +30,7 @@ mod validate;
 #[path = "kubectl/watch.rs"]
 mod watch;
 
-/// kubectl on a server that nobody else uses; nothing, after saying so, where kubectl is missing.
+/// kubectl on a server of its own; `None`, after saying so, where kubectl is missing.
 fn kubectl() -> Option<Kubectl> {
     Kubectl::with_any_server(env!("CARGO_BIN_EXE_longshore"))
 }

@@ -1,5 +1,4 @@
-//! `longshore test --control`: the same scenario files on a control plane that is really running, which is
-//! afterwards as it was before.
+//! `longshore test --control`: the same scenario files on a live control plane, which is left as it was before.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! A control plane that is restored from a copy: of the directory of `longshore up`, and of etcd under real Kubernetes,
 //! where kinds may also have been installed by an older version. Controllers compare and write only what differs.
-//! Skipped where nobody built Kubernetes, as far as that is needed.
+//! Tests that need real Kubernetes are skipped where it is not built.
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +29,7 @@ async fn a_restored_store_and_older_kinds() {
     write(&plane, Method::POST, CONFIG_MAPS, &config_map("edited", "old")).await;
     arrives(&plane, "kept", "old").await;
     arrives(&plane, "edited", "old").await;
-    // Else the copy would not know it, and whoever starts on it would have to apply it to find out.
+    // Else it would not be in the backup, and controllers that start on the backup would have to apply it to find out.
     is_recorded(&plane, "kept").await;
     let copy = plane.bed.directory().join("backup");
     plane.bed.control.stop();
@@ -208,7 +208,7 @@ fn config_map(name: &str, value: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "key": value } })
 }
 
-/// Writes until somebody takes it: webhooks may be away for a moment.
+/// Retries a write until the API server accepts it: webhooks may be unavailable for a moment.
 async fn write(plane: &Plane, method: Method, path: &str, body: &Value) {
     let door = plane.bed.control.door();
     until(&format!("that {path} is written"), PATIENCE, async || {

@@ -301,7 +301,7 @@ const PATHS: [&str; 14] = [
     "/no/such/path",
 ];
 
-/// What is told to who comes with nothing: whether it is alive, and what it is.
+/// The paths that are open to unauthenticated clients: health and version.
 const PUBLIC: [&str; 4] = ["/healthz", "/livez", "/readyz?verbose", "/version"];
 
 /// Every path and method, and even a path that is no path, is closed, but for these.

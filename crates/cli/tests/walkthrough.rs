@@ -9,7 +9,7 @@ use checks::shell::{Shell, commands_of_document, commands_of_output};
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What has to hold after a command, which is told by a part of it.
+/// A part of a command, and what has to hold after that command.
 type Step = (&'static str, fn(&mut Shell, &str, String));
 
 /// The story: both texts tell it, in these steps.
@@ -83,7 +83,7 @@ fn until(shell: &mut Shell, command: &str, wanted: impl Fn(&str) -> bool) {
     }
 }
 
-/// Plays the story on a fresh `longshore up`, with the commands that some text tells.
+/// Plays the story on a fresh `longshore up`, with the commands from a document or from its output.
 fn play(commands: impl FnOnce(&Longshore) -> Vec<String>) {
     let Some(mut shell) = Shell::open() else { return };
     let server = Longshore::start_at_home(Path::new(BINARY), &["--port=0"], shell.home());

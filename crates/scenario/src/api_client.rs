@@ -1,5 +1,4 @@
-//! One API server, as somebody with kubectl would use it: objects by kind and name, and every answer with its
-//! warnings.
+//! A client for one API server, as kubectl is: objects by kind and name, and every response with its warnings.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -18,7 +17,7 @@ use crate::reference::Reference;
 /// Who writes, for the owners of fields.
 const MANAGER: &str = "scenario";
 
-/// How often is asked again when nobody answers.
+/// How often a read is retried when the server does not answer.
 const READ_AGAIN: u32 = 5;
 /// How soon.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -75,7 +74,7 @@ impl ApiClient {
         Self { rehearses: true, ..Self::new(self.client.clone()) }
     }
 
-    /// An object, none if it is not there or nobody knows its kind.
+    /// An object; `None` if it does not exist or the server does not serve its kind.
     pub async fn get(&self, reference: &Reference) -> Result<Option<Value>, PlayError> {
         match self.path(reference).await? {
             Some(path) => self.fetch(&path).await,
@@ -114,7 +113,7 @@ impl ApiClient {
         let path = self.known_path(reference).await?;
         let mut options =
             json!({ "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background" });
-        // Where there is a body, nobody reads the query.
+        // With a body, the server ignores the query.
         if self.rehearses {
             options["dryRun"] = json!(["All"]);
         }
@@ -137,13 +136,13 @@ impl ApiClient {
         Ok(kinds)
     }
 
-    /// The path of an object; none if nobody knows its kind.
+    /// The path of an object; `None` if the server does not serve its kind.
     pub async fn path(&self, reference: &Reference) -> Result<Option<Path>, PlayError> {
         let served = self.find(reference).await?;
         Ok(served.map(|served| collection(&served, reference.namespace()).object(&reference.name)))
     }
 
-    /// Whether objects of this kind live in namespaces; of those nobody knows that is assumed.
+    /// Whether this kind is namespaced; assumed for kinds that the server does not serve.
     pub async fn is_namespaced(&self, reference: &Reference) -> Result<bool, PlayError> {
         Ok(self.find(reference).await?.is_none_or(|served| served.namespaced))
     }
@@ -194,7 +193,7 @@ impl ApiClient {
         Ok(Answer { done: (200..300).contains(&code), body, warnings })
     }
 
-    /// Sends a request; whoever only reads asks again when nobody answers.
+    /// Sends a request; reads are retried when the server does not answer.
     async fn send(
         &self,
         method: Method,

@@ -1,5 +1,5 @@
-//! Approves a change that the server refuses because it does too much: reads the digest of the plan out of the refusal
-//! and puts it on what is sent again. Sends nothing.
+//! Approves a change that exceeds a change budget: reads the digest of the plan (digest pin) out of the refusal and
+//! puts it on the object that is sent again. Sends nothing.
 
 use api::records::APPROVED_PLAN;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Whether anything at all was written to live API servers since the last look: one small request each, instead of one
-//! for every object that somebody might look at. Knows no objects.
+//! Detects whether anything was written to live API servers since the last poll, by the revision of the store: one
+//! small request each, instead of one for every object. Knows no objects.
 
 use controllers::rest::Path;
 use futures::future::try_join_all;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::environment::Environment;
 use crate::error::PlayError;
 
-/// A list of anything tells the revision of the whole store.
+/// The `resourceVersion` of any list is the revision of the whole store.
 const ANYTHING: &str = "/api/v1/namespaces";
 
 /// How far all stores were at the last look.

@@ -1,5 +1,4 @@
-//! How long is looked for something on a live control plane: counted in looks, so that nobody loses patience because the
-//! whole machine was halted meanwhile.
+//! Timeouts on a live control plane, counted in polls, so that a pause of the whole machine does not use them up.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Numbers that follow from a seed.
+//! A seeded pseudo-random generator.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! How a simulation ended: every object that matters, without what may differ between two runs that did the
+//! The final state of a simulation: every object that matters, without what may differ between two runs that did the
 //! same, such as ids and times.
 
 use std::collections::BTreeMap;
@@ -84,7 +84,7 @@ async fn collect(place: &str, api_client: &ApiClient, ending: &mut Ending) -> Re
     Ok(())
 }
 
-/// Whether what observes an object has seen its latest state, if anybody tells. The numbers may differ.
+/// Whether `observedGeneration`, if there is one, is the current generation. The numbers themselves may differ.
 fn observed(object: &Value) -> Value {
     let latest = object["metadata"]["generation"].as_i64();
     let seen = object["status"]["observedGeneration"].as_i64();
@@ -97,7 +97,7 @@ fn blur(value: &mut Value) {
         Value::String(text) => *text = blurred(text),
         Value::Array(items) => items.iter_mut().for_each(blur),
         Value::Object(fields) => {
-            // Whoever made something again and got no answer finds it there, as if it had never been gone.
+            // A controller that recreated an object and got no response finds it, as if it had never been gone.
             if let Some(reason) = fields.get_mut("reason").filter(|reason| **reason == "ReCreateSuccessful") {
                 *reason = "AppliedSuccessful".into();
             }

@@ -1,4 +1,4 @@
-//! Where a scenario is played: simulated or live. What the player needs of either, and nothing else.
+//! The environment of a scenario: simulated or live. The operations that the player needs of either, and nothing else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,8 +80,8 @@ impl Environment {
         }
     }
 
-    /// Controllers start anew, where somebody can do that. Nothing may depend on it, so elsewhere the step is as
-    /// good as done.
+    /// Restarts the controllers, where the environment can do that. No expectation may depend on it, so elsewhere the
+    /// step does nothing.
     pub async fn restart(&mut self) -> Result<(), PlayError> {
         match self {
             Environment::Simulated(simulated) => {

@@ -42,7 +42,7 @@ pub struct Expected {
     /// Reasons of events that there are not.
     #[serde(default)]
     pub no_events: Vec<String>,
-    /// Members in which nobody wrote it since the last step that expected something of it.
+    /// Members in which no client wrote it since the last step that expected something of it.
     #[serde(default)]
     pub untouched_in: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! What lies between controllers and API servers in a simulation: it keeps a record of what is written, and
-//! loses, delays and cuts off as the way of playing wants it. All by one seed.
+//! Fault injection between controllers and API servers in a simulation: records writes, and drops, delays and cuts
+//! connections as the way of playing says, all from one seed.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -188,7 +188,7 @@ impl Passage {
     }
 }
 
-/// Counts an event until it has arrived, or nobody waits for it any more.
+/// Counts an event as in flight until it has arrived or its receiver is gone.
 struct UnderWay(Faults);
 
 impl UnderWay {

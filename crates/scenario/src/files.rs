@@ -1,4 +1,4 @@
-//! Manifests that lie in files of their own: `apply: ../policies/` stands for everything in that directory.
+//! Manifests in files of their own: `apply: ../policies/` stands for everything in that directory.
 
 use std::path::{Path, PathBuf};
 

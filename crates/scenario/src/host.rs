@@ -1,5 +1,5 @@
-//! What only the keeper of a live control plane can do for a scenario: let a cluster join, cut one off, start the
-//! controllers anew, let time pass, tell the time. Knows no steps, and not how any of it is done.
+//! Host operations of a live control plane that a scenario needs and no user can do: join a cluster, cut one off,
+//! restart the controllers, advance and read the clock. Knows neither steps nor implementations.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Whether things are as a step expects them.
+//! Checks the expectations of a step.
 
 use std::collections::BTreeMap;
 
@@ -193,7 +193,7 @@ pub async fn work_of(
     })
 }
 
-/// An object without what changes when nobody writes it.
+/// An object without the fields that change by themselves, such as `status`.
 fn essence(mut object: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.remove("status");

@@ -1,4 +1,4 @@
-//! A control plane that is running somewhere, and its members. What was made there is removed afterwards.
+//! A live control plane and its members. What a scenario made there is removed afterwards.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,7 +42,7 @@ impl Live {
         Ok(Self { control: connect(control).await?, members: clients, host: None })
     }
 
-    /// The same with somebody who lets clusters join, cuts them off, starts controllers anew and lets time pass.
+    /// The same with a host that joins clusters, cuts them off, restarts controllers and advances the clock.
     #[must_use]
     pub fn with_hands(self, host: Host) -> Self {
         Self { host: Some(host), ..self }
@@ -72,7 +72,7 @@ impl Live {
         host.ask(|reply| HostOperation::Reach(name.to_owned(), reachable, reply)).await
     }
 
-    /// Controllers start anew, where somebody can do that.
+    /// Restarts the controllers, if there is a host that can.
     pub(crate) async fn restart(&self) -> Result<(), PlayError> {
         match &self.host {
             Some(host) => host.ask(HostOperation::Restart).await,

@@ -1,4 +1,4 @@
-//! Whether an object is as a pattern says: maps may have more, lists may not; null means that there is nothing.
+//! Matches an object against a pattern: maps may have more entries, lists may not; null means that the field is absent.
 
 use serde_json::Value;
 

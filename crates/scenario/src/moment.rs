@@ -1,5 +1,5 @@
-//! Manifests that speak of the moment in which they are written: the text `~ now` in one becomes the time of the
-//! control plane. A date in a file would be long past where time is real.
+//! Relative times in manifests: the text `~ now` becomes the current time of the control plane. A fixed date would be
+//! long past on a live one.
 
 use jiff::Timestamp;
 use serde_json::Value;

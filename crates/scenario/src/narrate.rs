@@ -1,5 +1,5 @@
-//! Plays a scenario as a story: hears after each step what was done, what was told to who did it, and how those
-//! whom the story is about fared. Prints nothing.
+//! Plays a scenario as a story: reports after each step what was done, the warnings that the user got, and what became
+//! of the subjects of the story. Prints nothing.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Asks `decide::plan` before a step and compares its answer with what then happened, which is read off the
-//! objects and not asked of `decide` again. Knows neither files nor expectations.
+//! Plans each step with `decide::plan` and compares the plan with what then happened, which is read from the objects
+//! and not asked of `decide` again. Knows neither files nor expectations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -81,14 +81,14 @@ async fn look(simulated: &Simulated) -> Result<(Snapshot, Observed), PlayError> 
     Ok((read.snapshot, observed))
 }
 
-/// What a new cluster can run, it will say itself; nobody knows before.
+/// Whether a change joins a cluster: which kinds it serves is known only after it has reported its API enablements.
 fn joins(snapshot: &Snapshot, change: &Change) -> bool {
     let Change::Put(object) = change else { return false };
     let known = |cluster: &Cluster| object["metadata"]["name"] == cluster.metadata.name.as_str();
     object["kind"] == "Cluster" && !snapshot.clusters.iter().any(known)
 }
 
-/// What somebody else's finalizer keeps goes when that one says so.
+/// Whether the finalizer of another component keeps an object: when it is removed cannot be planned.
 fn is_kept(object: &Value) -> bool {
     let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
     finalizers.filter_map(Value::as_str).any(|one| !one.contains("karmada.io/"))

@@ -1,4 +1,4 @@
-//! Plays one scenario: step after step, each until everything rests, and stops where it is not as expected.
+//! Plays one scenario: step after step, each until the system is idle, and stops at the first failed expectation.
 
 use std::time::Duration;
 
@@ -170,7 +170,7 @@ impl<'a> Player<'a> {
         Ok(problems)
     }
 
-    /// What the plan says about a step. Only what somebody changes in the control plane can be planned, and only
+    /// What the plan says about a step. Only changes to the control plane can be planned, and only
     /// where nothing else disturbs it.
     async fn foresee(
         &self,
@@ -278,8 +278,8 @@ impl<'a> Player<'a> {
     }
 }
 
-/// The member that comes back, if that is what a step is. Elsewhere than in a simulation a Cluster alone leads nowhere:
-/// whoever has the credentials has to join it.
+/// The member that rejoins in this step, if any. On a live control plane a Cluster object alone is not enough: the host,
+/// which has the credentials, has to join it.
 async fn returned(environment: &Environment, step: &Step) -> Result<Option<Cluster>, PlayError> {
     let (Environment::Live(live), Action::Apply(manifests)) = (environment, &step.action) else {
         return Ok(None);
@@ -328,7 +328,7 @@ async fn send(api_client: &ApiClient, index: usize, action: &Action) -> Result<V
 }
 
 /// When users last acted, so that a policy and a template are never touched within the same second: which came
-/// first is told by timestamps, and those know only seconds.
+/// first follows from timestamps, which have whole seconds.
 #[derive(Debug, Default)]
 struct Pace {
     policy: Option<Instant>,

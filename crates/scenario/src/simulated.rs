@@ -1,5 +1,5 @@
-//! A whole control plane with its members inside this process: real API servers, real controllers, memory for
-//! a disk, and time that passes only when nothing is left to do. So minutes take milliseconds, and "at rest"
+//! A simulated control plane with its members inside this process: real API servers, real controllers, stores in
+//! memory, and virtual time that advances only when nothing is left to do. So minutes take milliseconds, and "at rest"
 //! is a fact instead of a guess.
 
 use std::collections::BTreeMap;

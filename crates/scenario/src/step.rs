@@ -1,4 +1,4 @@
-//! The steps of a scenario: one thing that somebody does, or what is expected then.
+//! The steps of a scenario: one action of a user or operator, or expectations.
 
 use std::path::Path;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct Step {
     pub line: u64,
 }
 
-/// How long somebody waits where time cannot be made to pass.
+/// The longest real wait where the clock cannot be advanced.
 const LIVE_WAIT_MAX: Duration = Duration::from_secs(60);
 
 impl Step {
@@ -54,7 +54,7 @@ impl Step {
         }
     }
 
-    /// The objects that somebody changes.
+    /// The objects that the step changes.
     pub fn touched(&self) -> Vec<Reference> {
         match &self.action {
             Action::Apply(manifests) => manifests.iter().map(named).collect(),

@@ -1,4 +1,4 @@
-//! Plays many scenarios, each in every way that is asked for, as many at once as there are processors.
+//! Plays many scenarios, each in every requested way, as many at once as there are processors.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

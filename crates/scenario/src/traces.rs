@@ -1,5 +1,5 @@
-//! What a scenario touches on a live control plane: how it was before, whether it is at rest, and how it becomes
-//! again as it was. Knows no steps.
+//! The objects that a scenario touches on a live control plane: their state before, whether they are at rest, and the
+//! cleanup that restores them. Knows no steps.
 
 use std::time::Duration;
 
@@ -158,8 +158,8 @@ async fn gone(environment: &Environment, new: &[&Trace]) -> Result<(), PlayError
     }
 }
 
-/// What is new and still there. Copies that nobody takes away, because they were to be preserved, are
-/// deleted on the way.
+/// New objects that still exist. Copies that controllers do not remove, because they are to be preserved, are deleted
+/// on the way.
 async fn left_over(environment: &Environment, new: &[&Trace]) -> Result<Vec<String>, PlayError> {
     let control = environment.control();
     let mut left = Vec::new();
@@ -207,7 +207,7 @@ async fn delete(api_client: &ApiClient, reference: &Reference) -> Result<(), Pla
     if object["metadata"]["labels"].get(PROTECTION).is_some() {
         api_client.merge(reference, &json!({ "metadata": { "labels": { PROTECTION: null } } })).await?;
     }
-    // Nobody is there who would ever take away what only a scenario knows.
+    // No controller ever removes a finalizer that only a scenario uses.
     let finalizers = object["metadata"]["finalizers"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_ours = |one: &&Value| !one.as_str().is_some_and(|one| one.starts_with("example.io/"));
     let kept: Vec<&Value> = finalizers.iter().filter(is_ours).collect();

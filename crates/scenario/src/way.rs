@@ -1,4 +1,4 @@
-//! The ways a scenario is played: what controllers have to bear while it is.
+//! The ways a scenario is played: which faults the controllers face meanwhile.
 
 use std::fmt;
 

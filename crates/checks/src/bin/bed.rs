@@ -1,4 +1,4 @@
-//! Starts the test bed with Longshore on it and stays until ctrl-C, or plays scenarios, on several beds at once:
+//! Starts the test clusters with Longshore on them and runs until ctrl-C, or plays scenarios, on several sets at once:
 //! `LONGSHORE_KUBERNETES=$(checks/kubernetes/build) cargo run -p checks --bin bed -- BINARY [FILE…] [--beds=2]`
 
 use std::io::Write as _;
@@ -15,7 +15,7 @@ const MEMBERS: usize = 3;
 
 fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // Whoever is interrupted takes the servers along.
+    // An interrupt (ctrl-C) ends the servers as well.
     runtime.block_on(async {
         tokio::select! {
             biased;

@@ -1,5 +1,5 @@
-//! What followers tell, held against the log: between two lists nothing is missing, nothing comes twice and nothing comes
-//! out of order, and every list is a state that the log went through.
+//! Compares what followers report with the write-ahead log: between two lists no event is missing, duplicated or out of
+//! order, and every list is a state that the log went through.
 
 use std::collections::BTreeMap;
 
@@ -63,8 +63,8 @@ impl Cursor<'_> {
     }
 }
 
-/// Whoever does not tell the revisions of lists has seen everything between them, from its first list to the end of the
-/// log; what went by before a list is in none of its events.
+/// Judges a follower that does not report the revisions of its lists: it has seen every event between them, from its
+/// first list to the end of the log; events that a list covers are not delivered as events.
 pub(super) fn judge_stretches(stretches: &[Stretch], log: &Log) -> Result<usize, String> {
     let mut cursor = Cursor { rest: log.iter().peekable(), state: Copied::new() };
     let mut told = 0;
@@ -83,7 +83,7 @@ pub(super) fn judge_stretches(stretches: &[Stretch], log: &Log) -> Result<usize,
     }
 }
 
-/// Whoever tells the spans in which it knows everything does.
+/// Judges a follower that reports the revision spans for which it is complete.
 pub(super) fn judge_spans(
     spans: &[(u64, u64)],
     seen: &BTreeMap<u64, String>,

@@ -1,6 +1,6 @@
-//! kube-rs' own clients. They tell objects, not revisions of lists: what is checked at once is that no object ever goes
-//! back, and that they start anew only when the server said that their revision is gone. What they were told between
-//! lists is kept, to be held against the log.
+//! Followers with kube-rs' own clients. They report objects, not revisions of lists: checked at once is that no object
+//! goes back to an older revision, and that they relist only after the server said that their revision is gone (410).
+//! Events between lists are kept, to be compared with the log.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

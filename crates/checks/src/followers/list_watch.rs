@@ -1,5 +1,5 @@
-//! List and watch as client-go's reflectors do it: in pages or as a WatchList, then watches from the last
-//! revision with bookmarks, and all over again only when the server says that the revision is gone.
+//! List and watch as client-go's reflectors do it: in pages or as a WatchList, then watches from the last revision with
+//! bookmarks, and a relist only when the server says that the revision is gone (410).
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

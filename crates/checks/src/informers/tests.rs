@@ -1,4 +1,4 @@
-//! Accounts that are right, and every kind of account that is not.
+//! Correct event sequences, and one of every kind of incorrect sequence.
 
 use serde_json::json;
 
@@ -40,7 +40,7 @@ fn who_saw_everything_is_believed() {
     assert_eq!(judged(&[&initial[..], &rest[..]].concat()), Ok(Summary { lists: 2, events: 2 }));
     let handled = [list(2), event("ADDED", "a", 3), handler("add", "a", 3)];
     assert_eq!(judged(&handled), Ok(Summary { lists: 1, events: 1 }));
-    // client-go tells its handlers again of what a later list brings unchanged.
+    // After a relist, client-go calls its handlers again for unchanged objects.
     let again = [list(5), handler("add", "a", 3), list(5), handler("update", "a", 3)];
     assert_eq!(judged(&again), Ok(Summary { lists: 2, events: 0 }));
 }

@@ -1,4 +1,4 @@
-//! What a finished command printed and returned, and the ways in which a test can be strict about it.
+//! Output and exit code of a finished command, with assertions on them.
 
 use std::io::Read;
 use std::process::Child;

@@ -1,4 +1,4 @@
-//! A command that goes on, such as a watch, and the wait for what it prints.
+//! A command that keeps running, such as a watch, and waiting for its output.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Child;

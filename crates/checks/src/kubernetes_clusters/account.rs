@@ -1,5 +1,5 @@
-//! The rights of the controllers: those that the manifests give them and no others. Applies the manifests to a real API
-//! server, and makes the kubeconfig of their account.
+//! The RBAC rights of the controllers: exactly those of the manifests. Applies the manifests to a real API server, and
+//! writes the kubeconfig of their service account.
 
 use std::path::{Path, PathBuf};
 

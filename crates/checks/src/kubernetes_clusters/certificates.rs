@@ -1,5 +1,5 @@
-//! The certificates of one real cluster: its authority, what its API server shows, and what its administrator and
-//! its own controllers show.
+//! The certificates of one real cluster: its certificate authority, the serving certificate of its API server, and
+//! client certificates of its administrator and its controllers.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The clock of the controllers on a test bed, which can be put forward while they run. Kubernetes' own servers go by
-//! the clock of the machine.
+//! The clock of the controllers on test clusters, which tests advance while they run. Kubernetes' own servers use the
+//! clock of the machine.
 
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! One real cluster: etcd, kube-apiserver and kube-controller-manager, each a process of its own, and the file that
-//! lets an administrator in.
+//! One real cluster: etcd, kube-apiserver and kube-controller-manager, each a process, and the kubeconfig of its
+//! administrator.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -83,7 +83,7 @@ impl Cluster {
         let mut server = programs.command("kube-apiserver");
         server.args(server_arguments(directory, port, &store)?);
         if role == Role::Control {
-            // As Karmada has it: nobody is there who would ever let go of a claim that is protected.
+            // As in Karmada: no controller runs that would ever remove the protection finalizer from a claim.
             server.arg("--disable-admission-plugins=StorageObjectInUseProtection");
         }
         let mut controllers = programs.command("kube-controller-manager");

@@ -1,5 +1,5 @@
-//! How often objects were really changed, as etcd counts it: a request that changes nothing is in the audit log, but
-//! makes no version.
+//! How often objects were really changed, by their version in etcd: a request that changes nothing is in the audit log,
+//! but makes no version.
 
 use std::collections::BTreeMap;
 

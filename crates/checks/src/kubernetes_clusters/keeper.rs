@@ -1,4 +1,5 @@
-//! Who keeps a control plane while a scenario is played on it: does what the scenario asks for and no user can do.
+//! The host of a control plane on test clusters while a scenario is played: performs the operations of a scenario that
+//! no user can do.
 
 use std::future::Future;
 use std::pin::pin;

@@ -1,5 +1,5 @@
-//! What plays the machines of a real member: `member::Nodes` over the network. A server that is away is asked again
-//! until it is back.
+//! Simulates the nodes of a real member: `member::Nodes` over the network. Requests are retried while the server is
+//! unavailable.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

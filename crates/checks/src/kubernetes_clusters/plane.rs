@@ -39,7 +39,7 @@ pub struct Plane {
     clock: Option<Clock>,
     /// What stands before the webhooks of all replicas, as a Service does.
     relay: Option<Relay>,
-    /// Where each replica tells how it is.
+    /// The health port of each replica.
     health: Vec<u16>,
 }
 
@@ -149,7 +149,7 @@ impl Plane {
         get(self.health[replica], "/metrics").await.unwrap_or_default()
     }
 
-    /// Starts replicas that ended by themselves again; nobody has to wait for the lease of a dead one.
+    /// Restarts replicas that exited by themselves, so that no test has to wait until the lease of a dead one expires.
     pub async fn revive(&mut self) -> Result<()> {
         if self.replicas.iter_mut().all(Process::is_running) {
             return Ok(());
@@ -182,7 +182,7 @@ impl Plane {
         self.replicas.iter_mut().try_for_each(Process::start)
     }
 
-    /// Starts every replica again that ended by itself, as whoever runs them does; those that were killed stay dead.
+    /// Restarts every replica that exited by itself, as a kubelet would; those that a test killed stay dead.
     pub fn start_ended(&mut self) -> Result<()> {
         self.replicas.iter_mut().try_for_each(Process::start_again)
     }

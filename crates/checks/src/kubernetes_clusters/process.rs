@@ -56,7 +56,7 @@ impl Process {
     /// Asks it to end, and waits until it has; after a while it is not asked any more.
     pub fn end(&mut self) {
         let Some(pid) = self.pid().filter(|_| self.is_running()) else { return self.kill() };
-        // If nobody can ask it, it is killed below.
+        // If SIGTERM cannot be sent, the process is killed below.
         let _ = Command::new("kill").arg(pid.to_string()).status();
         let begun = Instant::now();
         while self.is_running() && begun.elapsed() < PATIENCE {

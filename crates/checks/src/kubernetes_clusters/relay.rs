@@ -1,5 +1,5 @@
-//! A place on the way between two processes: passes bytes on to the first target that listens, and can be cut, so that
-//! nothing arrives and nobody is told.
+//! A TCP relay between two processes: forwards bytes to the first target that listens, and can be cut (a network
+//! partition), so that nothing arrives and neither side gets an error.
 
 use std::sync::Arc;
 

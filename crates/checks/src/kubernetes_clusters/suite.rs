@@ -1,5 +1,5 @@
-//! Plays many scenarios on test beds: several beds at once, each with the members and gates that a scenario asks for.
-//! Those that ask for the same are played one after the other.
+//! Plays many scenarios on test clusters: several sets of clusters at once, each with the members and feature gates
+//! that a scenario asks for. Scenarios that ask for the same are played one after the other.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -101,7 +101,7 @@ impl Lane {
         Ok(())
     }
 
-    /// A bed that cannot be made ready is the scenario's failure; the next one finds it in a state nobody knows.
+    /// A bed that cannot be made ready is the scenario's failure; the next scenario finds it in an unknown state.
     async fn play_or_tell(&mut self, scenario: &Scenario, tell: &impl Fn(&Outcome<'_>)) {
         let begun = Instant::now();
         let Err(error) = self.play(scenario, tell).await else { return };
@@ -135,7 +135,7 @@ impl Lane {
         let same_gates = before.is_some_and(|before| before.gates == wanted.gates);
         if !same_gates {
             let gates = format!("--feature-gates={}", wanted.gates);
-            // Time is put forward in strides; nobody else wants to lead meanwhile.
+            // The clock jumps forward, so the lease is long; no other replica competes for it.
             self.plane.run_replicas(1, &[&gates, "--lease-seconds=3600"]).await?;
         }
         self.plane.revive().await?;

@@ -1,4 +1,4 @@
-//! A real store whose history goes, and whose files go: the kept log has every write all the same.
+//! A real store that compacts its history and deletes files: the kept log still has every write.
 
 use store::{Expect, Options, Payload, Store, Write};
 
@@ -29,7 +29,7 @@ async fn what_is_compacted_is_kept() {
             let other = store::Change::Put(Payload::plain("y"));
             store.write(write(&format!("other/{round}"), other)).await.expect("written");
             if number % 20 == 19 {
-                // Somebody looks more often than files go.
+                // The poll interval is shorter than the time in which files are removed.
                 std::thread::sleep(LOOK * 3);
                 store.compact(store.revision()).await.expect("compacted");
             }

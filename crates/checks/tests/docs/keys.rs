@@ -119,7 +119,7 @@ fn plain(comment: &str, source: &str) -> String {
     link.replace_all(&text, shown).into_owned()
 }
 
-/// Every key with what is said about it, and complaints about those that nobody sorted.
+/// Every key with its description, and complaints about keys that are in no category.
 fn keys(pages: &[Page]) -> (BTreeMap<(What, String), String>, Vec<String>) {
     let (mut found, mut complaints) = (BTreeMap::new(), Vec::new());
     for page in pages.iter().filter(|page| is_shipped(&page.path)) {

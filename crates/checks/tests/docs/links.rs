@@ -1,4 +1,4 @@
-//! Links and paths in documents lead somewhere.
+//! Links and paths in documents resolve.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

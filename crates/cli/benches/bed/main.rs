@@ -1,6 +1,6 @@
-//! The benchmark of the pipeline on real Kubernetes: what Deployments for three members cost in requests that write, by
-//! the audit logs of the API servers, and in processor time of the controllers.
-//! `cargo bench -p cli --bench bed [-- 300]` prints one line per measurement. Skipped where nobody built Kubernetes.
+//! The pipeline benchmark on real Kubernetes: the cost of Deployments for three members, in write requests from the
+//! audit logs of the API servers, and in CPU time of the controllers.
+//! `cargo bench -p cli --bench bed [-- 300]` prints one line per measurement. Skipped where Kubernetes is not built.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -17,7 +17,7 @@ use writes::Writes;
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
 const ALL: [&str; 3] = ["member1", "member2", "member3"];
 const CHANGES: usize = 50;
-/// How long nobody may have written until that is called rest: statuses are gathered for some seconds.
+/// How long no component may write before the system counts as idle: status updates are debounced for some seconds.
 const REST: Duration = Duration::from_secs(8);
 /// Karmada v1.18.2, tuned (QPS 2000, 20 workers), on 2 cores with three members: its controllers and its scheduler.
 const KARMADA_CPU_SECONDS_PER_TEMPLATE: f64 = 0.3;
@@ -48,7 +48,7 @@ impl Stage {
         self.plane.replicas.iter().filter_map(|replica| replica.pid()).map(processor_seconds).sum()
     }
 
-    /// Waits until nobody writes any more, but for what goes on for ever.
+    /// Waits until no component writes any more, apart from periodic writes such as lease renewals.
     async fn rest(&self) {
         let (mut last, mut since) = (self.writes(), Instant::now());
         while since.elapsed() < REST {
@@ -67,7 +67,7 @@ impl Stage {
 }
 
 fn say(line: &str) {
-    // Nobody to tell when the terminal is gone.
+    // A closed stdout cannot be reported anywhere.
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
@@ -124,7 +124,7 @@ struct Cost {
     processor: f64,
 }
 
-/// Runs a part and tells what it cost.
+/// Runs a part and returns what it cost.
 async fn part(stage: &mut Stage, name: &str, count: usize, run: impl AsyncFnOnce(&mut Stage)) -> Cost {
     let (begun, pid) = (Instant::now(), stage.plane.replicas[0].pid());
     let (writes, processor) = (stage.writes(), stage.processor_seconds());

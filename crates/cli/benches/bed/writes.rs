@@ -1,4 +1,4 @@
-//! What the controllers wrote, by the audit log of an API server: how often which verb on which resource.
+//! The write requests of the controllers, from the audit log of an API server: counts by verb and resource.
 
 use std::collections::BTreeMap;
 

@@ -33,7 +33,7 @@ fn main() {
 
 fn report(what: &str, figure: f64, unit: &str, karmada: Option<f64>) {
     let ratio = karmada.map_or(String::new(), |ratio| format!("   {ratio:.0} times Karmada"));
-    // Nobody to tell when the terminal is gone.
+    // A closed stdout cannot be reported anywhere.
     let _ = writeln!(std::io::stdout(), "  {what:<44} {figure:>10.2} {unit:<10}{ratio}");
 }
 
@@ -43,7 +43,7 @@ struct Cost {
     processor: f64,
 }
 
-/// Runs a part and tells what it cost.
+/// Runs a part and returns what it cost.
 async fn part(stage: &mut Stage, name: &str, run: impl AsyncFnOnce(&mut Stage)) -> Cost {
     let _ = writeln!(std::io::stdout(), "{name}");
     stage.server.forget_peak();

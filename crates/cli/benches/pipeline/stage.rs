@@ -1,4 +1,4 @@
-//! A control plane with three members on disk, and what a benchmark asks of it.
+//! A control plane with three members on disk, as the benchmark drives it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Copying a data directory so that its stores can be opened, also while they are written. A store only ever appends:
-//! see docs/store-format.md.
+//! Copies a data directory so that its stores can be opened, also while they are written: a store only appends, see
+//! docs/store-format.md.
 
 use std::fs;
 use std::io;

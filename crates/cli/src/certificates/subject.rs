@@ -1,6 +1,5 @@
 //! The subject of a client certificate with several groups. Kubernetes reads each organisation as a group, and rcgen
-//! writes one organisation only: the others are added here, and the certificate is signed anew. Knows as much of DER as
-//! that takes.
+//! writes only one: this module adds the others to the DER and signs the certificate again.
 
 use anyhow::{Context as _, Result, bail};
 use rcgen::{KeyPair, SigningKey as _};

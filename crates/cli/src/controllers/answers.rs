@@ -1,4 +1,4 @@
-//! What is answered over HTTP, by port: health and metrics in the clear, admission reviews over TLS. Knows no sockets.
+//! The HTTP handlers by port: health probes and metrics without TLS, admission reviews over TLS. Knows no sockets.
 
 use bytes::Bytes;
 use controllers::ctx::Ctx;
@@ -18,7 +18,7 @@ pub enum Answers {
     Reviews(Reviews),
 }
 
-/// Who asks, as far as the connection tells.
+/// The client, as far as TLS identifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
     /// It showed a certificate of the authority that clients are to be known by.
@@ -54,7 +54,7 @@ impl Health {
         }
     }
 
-    /// Why nobody should be sent here.
+    /// Why this replica is not ready to receive requests.
     fn unready(&self) -> Option<String> {
         let ended = self.ctx.supervisor.failure();
         ended.or_else(|| match (self.ending.is_cancelled(), self.ctx.cache.is_complete()) {

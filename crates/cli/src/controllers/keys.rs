@@ -1,5 +1,5 @@
-//! The certificates of the webhooks: an authority and what it signed, kept in a Secret that all replicas share, made
-//! anew long before they run out.
+//! The serving certificates of the webhooks: a certificate authority and what it signed, in a Secret that all replicas
+//! share, rotated long before they expire.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const RENEW_AUTHORITY: &str = "longshore.io/renew-authority-after";
 const NAMES: &str = "longshore.io/names";
 /// How long before they were made certificates are valid: as long as `certificates` dates them back.
 const DATED_BACK: SignedDuration = SignedDuration::from_hours(1);
-/// How often somebody may be faster before that is an error.
+/// How many write conflicts with other replicas are tolerated.
 const TRIES: u32 = 5;
 
 /// Where the certificates are kept, and whom they are for.
@@ -160,7 +160,7 @@ fn is_good(renew: Timestamp, days: i64, now: Timestamp) -> bool {
     now < renew && begins.is_ok_and(|begins| begins <= now)
 }
 
-/// What should be kept: the same as before, unless it gets old or is for somebody else.
+/// The certificates to keep: the same as before, unless they get old or are for other names.
 fn next(before: Option<&Kept>, in_use: Option<&Kept>, names: &str, now: Timestamp) -> Result<Kept> {
     let after = |days: i64| now.checked_add(used_for(days)).context("the clock is far off");
     let authority_stays = |before: &&Kept| is_good(before.renew_authority, AUTHORITY_DAYS, now);
@@ -168,8 +168,8 @@ fn next(before: Option<&Kept>, in_use: Option<&Kept>, names: &str, now: Timestam
         Some(before) => (before.authority.clone(), before.bundle.clone(), before.renew_authority),
         None => {
             let authority = make_authority()?;
-            // Other replicas show what the one before has signed until they look; if nobody keeps it any more, it is
-            // the one that we use.
+            // Other replicas serve certificates of the previous authority until they reload the Secret. If the Secret
+            // is gone, the previous authority is the one that this replica uses.
             let earlier = before.or(in_use).map_or("", |before| before.authority.certificate.as_str());
             let bundle = format!("{}{earlier}", authority.certificate);
             (authority, bundle, after(AUTHORITY_DAYS)?)

@@ -1,5 +1,5 @@
-//! Admission reviews: who may ask, how many at a time, and on which threads they are computed. No review, however
-//! large, can keep the threads busy on which the lease is renewed.
+//! Admission reviews: authentication of the API server, the concurrency limit, and the threads that compute them. They
+//! run apart from the threads that renew the lease, so no review, however large, delays leader election.
 
 use std::path::Path;
 use std::sync::Arc;

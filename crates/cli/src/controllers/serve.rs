@@ -1,4 +1,5 @@
-//! Sockets: with or without TLS, one task per connection. A certificate can be changed while it is in use.
+//! The servers' sockets: with or without TLS, one task per connection, a connection limit and graceful shutdown.
+//! Certificates are reloaded while in use.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -29,7 +30,7 @@ use super::keys::Kept;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How many connections a port takes at once.
 const CONNECTIONS_MAX: usize = 512;
-/// How long answers that are under way may take when nobody is accepted any more.
+/// How long responses in flight may take after the listener stopped accepting connections.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// The certificate that is shown. Clones show the same one.
@@ -89,7 +90,7 @@ impl ResolvesServerCert for Shown {
     }
 }
 
-/// Answers whoever connects, until `stop`; clients are told then to go elsewhere with their next request.
+/// Accepts and serves connections until `stop`, then shuts down gracefully: clients send their next request elsewhere.
 pub async fn serve(
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
@@ -109,7 +110,7 @@ pub async fn serve(
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        // Dropped, and with it closed: whoever has so many open connections is no API server.
+        // Dropped, and with it closed: API servers do not open so many connections.
         let Ok(place) = room.clone().try_acquire_owned() else { continue };
         // Failing to set it costs latency only.
         let _ = stream.set_nodelay(true);

@@ -1,4 +1,4 @@
-//! What a step changed for one template: who claims it, what each member has of it, what waits and why.
+//! What a step changed for one template: the policy that claims it, the copy in each member, what is pending and why.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What somebody with kubectl would type for a step, as it really was done.
+//! The kubectl command line for a step, as it really was done.
 
 use scenario::{NarratedAction, Reference, Scene};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! One question to one member: a list as rows, or as whole objects, page by page.
+//! A list request to one member: as table rows or as whole objects, page by page.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

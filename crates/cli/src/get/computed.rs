@@ -14,7 +14,7 @@ use crate::connection::Control;
 use crate::output::{self, Format};
 use crate::{Hint, text};
 
-/// Prints the copies that the control plane tells of.
+/// Prints the copies that the control plane reports.
 pub async fn run(arguments: &Arguments, control: &Control, question: &Question) -> Result<()> {
     let answer = control.computed_report::<Vec<CopyReport>>("copies").await?;
     let mut copies: Vec<CopyReport> =

@@ -1,4 +1,4 @@
-//! How the answers of several members are shown: one table with a column that says where, or one list.
+//! Prints the answers of several members: one table with a cluster column, or one list.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::text;
 /// What `kubectl apply` keeps of what it applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The rows of all members under one header; nothing if nobody has any.
+/// The rows of all members under one header; nothing if no member has any.
 pub fn table(answers: &[(String, Answer)], with_namespace: bool, is_wide: bool) -> String {
     let with_rows = answers.iter().filter(|(_, answer)| !answer.items.is_empty());
     let Some((_, first)) = with_rows.clone().next() else { return String::new() };

@@ -1,4 +1,4 @@
-//! A cluster that did not answer: what it has is unknown, and since when.
+//! A cluster that did not answer: its contents are unknown, and since when.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Silent {
 }
 
 impl Silent {
-    /// A cluster with the error of whoever asked it.
+    /// A cluster with the error of the request to it.
     pub fn of(cluster: &Cluster, error: &anyhow::Error) -> Self {
         Self {
             cluster: cluster.metadata.name.clone(),

@@ -1,5 +1,5 @@
-//! Do controllers of ours still write? The Lease says who leads; one that was not given back is watched for as long as
-//! it lasts, because clocks of other machines are not believed.
+//! Checks the leader election Lease before the handback. A Lease that was not released is watched for its whole
+//! duration, because clocks of other machines are not trusted.
 
 use std::time::Duration;
 

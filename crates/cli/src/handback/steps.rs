@@ -1,5 +1,5 @@
-//! What has to be done before Karmada can go on, in the order in which it has to be done: webhooks first, because without
-//! an answer nothing can be written; the definitions and the objects of the controllers last. Every step can be repeated.
+//! The steps of a handback in order: webhook configurations first, because writes fail while no webhook answers; CRDs
+//! and the objects of the controllers last. Every step is idempotent.
 
 use std::time::Duration;
 

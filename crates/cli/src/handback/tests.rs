@@ -1,4 +1,4 @@
-//! Everything of ours goes, in the right order, whatever is there, and doing it twice does nothing.
+//! Every object of ours is removed in the right order, whatever exists, and a second run does nothing.
 
 use controllers::rest::{Collection, Rest};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Our account in a member: who we are there, what we may do, and the tokens that prove it. What is there of others,
-//! and the place where it is if joining did not make it, is left alone.
+//! Our service account in a member: its identity, its RBAC rights and its tokens. Objects of others, and a namespace
+//! that `join` did not create, are left alone.
 
 use std::time::Duration;
 
@@ -171,8 +171,8 @@ impl Account {
         Ok(())
     }
 
-    /// The Secrets with tokens of ours, whoever had them made. Who else has an account in the namespace shares the
-    /// impersonator with us; then only those are ours that were made for us.
+    /// The Secrets with tokens of our accounts, including those made by other clients. If another control plane has an
+    /// account in the namespace, it shares the impersonator; then only Secrets made for us are ours.
     async fn tokens(&self, far: &Rest, is_shared: bool) -> Result<Vec<String>> {
         let mut found = Vec::new();
         let each = |item: api::Unread| {

@@ -1,5 +1,5 @@
-//! The cluster at the other end: how it is reached with the rights of whoever joins it, who it is, and what its
-//! kubeconfig says about the way to it.
+//! The cluster to join: a client with the rights of the user who joins it, its id, and its server, CA and proxy as the
+//! kubeconfig says.
 
 use std::path::PathBuf;
 
@@ -115,7 +115,7 @@ impl Told {
         self.text("proxy-url")
     }
 
-    /// Whether its certificate is believed whoever signed it.
+    /// Whether its serving certificate is not verified.
     pub fn is_insecure(&self) -> bool {
         self.0["insecure-skip-tls-verify"].as_bool().unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! What is in a namespace that Kubernetes did not put there: asked before it is deleted, so every kind is looked at and
-//! every doubt is an error.
+//! What a namespace contains that Kubernetes did not put there: checked before the namespace is deleted, so every kind
+//! is listed and every doubt is an error.
 
 use anyhow::{Context as _, Result};
 use controllers::rest::{Collection, Path, Rest};
@@ -52,7 +52,7 @@ fn is_deleted_with_namespace(resource: &Value) -> bool {
     is_whole && resource["namespaced"] == true && can("list") && can("delete")
 }
 
-/// Whether every namespace has it, or it only tells what happened.
+/// Whether every namespace has it, or it is an Event.
 fn is_usual(plural: &str, object: &Value) -> bool {
     let metadata = &object["metadata"];
     match plural {

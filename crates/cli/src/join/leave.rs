@@ -1,4 +1,4 @@
-//! A member goes: first its Cluster, while the controllers take back what they brought there, then our account. The
+//! `unjoin`: deletes the Cluster first, while the controllers remove what they delivered there, then our account. The
 //! same removes what a join that failed half-way left.
 
 use std::time::Duration;

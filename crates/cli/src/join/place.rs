@@ -1,5 +1,5 @@
-//! Where the controllers find a member: what was said in this call, or else what it has joined with, because who gives
-//! new credentials may stand elsewhere than the controllers. And whether credentials work there.
+//! The address at which the controllers reach a member: from this call's flags, or else from the last join, because the
+//! user who replaces credentials may be in another network than the controllers. Also tries credentials there.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::cluster::{Told, Whereabouts, identity};
 use crate::Hint;
 
-/// How long somebody may take to answer until he counts as not reachable from here.
+/// The timeout after which a member counts as not reachable from here.
 const SILENCE: Duration = Duration::from_secs(5);
 /// How long new credentials may take to be known to every API server of the member.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,9 +29,9 @@ pub const CA_BUNDLE: &str = "caBundle";
 pub struct Place {
     /// Its address.
     pub endpoint: String,
-    /// Who signed its certificate, in PEM; empty if nobody is asked.
+    /// The CA bundle that verifies its certificate, in PEM; empty if it is not verified.
     pub authority: Vec<u8>,
-    /// Whether its certificate is believed whoever signed it.
+    /// Whether its serving certificate is not verified.
     pub insecure: bool,
     /// The proxy in front of it, or empty.
     pub proxy: String,
@@ -83,8 +83,8 @@ impl Place {
         Ok(place)
     }
 
-    /// Goes where the controllers go, with these credentials; false if the member cannot be reached from here. It is an
-    /// error if somebody answers who does not know them.
+    /// Tries these credentials at the address that the controllers use; false if the member is not reachable from here.
+    /// It is an error if a server answers and does not accept them.
     pub async fn lets_in(&self, cluster: &Value, credentials: &Value) -> Result<bool> {
         let cluster: Cluster = serde_json::from_value(cluster.clone()).context("read the Cluster")?;
         let secret = serde_json::from_value(json!({ "metadata": {}, "data": credentials }));

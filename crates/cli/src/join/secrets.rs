@@ -25,8 +25,8 @@ fn bytes(bytes: &[u8]) -> Value {
     json!(ByteString(bytes.to_vec()))
 }
 
-/// Writes the credentials and then the Cluster, so that nobody finds a Cluster without credentials; the Cluster takes
-/// them along when it goes.
+/// Writes the credentials and then the Cluster, so that no controller finds a Cluster without credentials. The Cluster
+/// owns them: they are deleted with it.
 pub async fn keep(
     control: &Rest,
     namespace: &str,

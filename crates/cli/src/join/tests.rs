@@ -65,7 +65,7 @@ fn who_has_joined_is_not_joined_again_by_accident() {
     check("Pull", true, "an agent of its own");
 }
 
-/// Answers no request: whoever asks it, fails.
+/// A client whose every request fails.
 fn nobody() -> Rest {
     let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
         Err::<http::Response<http_body_util::Empty<bytes::Bytes>>, _>(std::io::Error::other("nobody is here"))

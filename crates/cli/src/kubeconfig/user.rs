@@ -1,5 +1,5 @@
-//! What lets another user than the administrator in: a client certificate that the control plane's authority signs, or
-//! a token of a service account. Either ends at a time that is said. Gives no rights: roles do.
+//! Credentials for users other than the administrator: a client certificate signed by the control plane's authority, or
+//! a service account token. Both expire at a given time. Grants no rights: roles do.
 
 use std::path::Path;
 use std::time::Duration;

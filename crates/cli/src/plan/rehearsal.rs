@@ -1,5 +1,5 @@
-//! What the server would make of each change. Where it does not let us try, as with rights to read only, the same is
-//! made up here, and said so. Writes nothing.
+//! Dry runs: what the server would make of each change. Where dry runs are forbidden, as with read-only rights,
+//! computes the result locally and says so. Writes nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Rehearsed {
     pub changes: Vec<Change>,
     /// What the server did not try itself, and why.
     pub notes: Vec<String>,
-    /// What is more than somebody allowed.
+    /// Changes that exceed a change budget.
     pub beyond: Vec<Beyond>,
 }
 
@@ -90,7 +90,7 @@ fn may_be_made_up(error: &Error, request: &Request, requests: &[(Request, Option
     }
 }
 
-/// Whether a refusal is about the rights of who asks, and not about what the change says: such a change nobody could make.
+/// Whether a refusal is about missing rights (RBAC) of the user; otherwise no user could make the change.
 fn lacks_rights(message: &str) -> bool {
     message.contains("User \"") && message.contains("\" cannot ")
 }

@@ -1,5 +1,5 @@
-//! One change as a request to the control plane, made as `kubectl apply` and `kubectl delete` make it, so that what
-//! is planned is what they would do. It can be tried before it is made.
+//! One change as a request to the control plane, made as `kubectl apply` and `kubectl delete` make it, so that the plan
+//! shows what they would do. It can be sent as a dry run first.
 
 use anyhow::{Context as _, Result};
 use controllers::rest::{Collection, Error, Path, Rest};
@@ -185,8 +185,8 @@ impl Request {
     }
 }
 
-/// What is the same as long as nobody changes the user's part of an object. A digest of a Secret could be guessed
-/// at, so for those it is the version instead.
+/// A fingerprint that stays the same as long as the user's part of an object does. The content of a Secret could be
+/// guessed from a digest, so for Secrets it is the resource version.
 pub fn state(object: &Value) -> String {
     match is_secret(object) {
         true => format!("version {}", object["metadata"]["resourceVersion"].as_str().unwrap_or_default()),
@@ -204,7 +204,7 @@ fn remembering(mut manifest: Value) -> Value {
         }
         annotations.as_object_mut().into_iter().for_each(|all| drop(all.remove(LAST_APPLIED)));
     }
-    // Go writes these as escapes, and the same file should be the same text whoever applied it.
+    // Go escapes these characters, and the annotation must not depend on which client applied the file.
     let copy = manifest.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
     manifest["metadata"]["annotations"][LAST_APPLIED] = format!("{copy}\n").into();
     manifest

@@ -51,7 +51,7 @@ impl Saved {
         std::fs::write(path, text).with_context(|| format!("write {}", path.display()))
     }
 
-    /// Reads one that nobody has changed since.
+    /// Reads a plan file, and fails if it was edited since it was saved.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
         let hint =

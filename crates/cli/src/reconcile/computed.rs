@@ -1,5 +1,5 @@
-//! `longshore reconcile` for users who may not read everything: the control plane says how their templates stand, and
-//! what reconciling them would do.
+//! `longshore reconcile` for users who may not read everything: the control plane reports the state of their templates,
+//! and what reconciling them would do.
 
 use std::sync::Arc;
 

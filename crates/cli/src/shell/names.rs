@@ -1,5 +1,5 @@
-//! Names for completion: what a shell asks for while somebody types, answered by the control plane. Says nothing
-//! where it cannot tell, and never takes long.
+//! Names for shell completion, answered by the control plane while the user types. Prints nothing on errors, and has a
+//! short timeout.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ enum Wanted {
 pub async fn run(arguments: &Names) -> Result<()> {
     let Some(wanted) = wanted(&arguments.words) else { return Ok(()) };
     let connection = Connection::of_words(&arguments.words);
-    // Whoever types is not told of errors.
+    // Completion prints no errors.
     let found = tokio::time::timeout(TIMEOUT, names(&connection, &wanted)).await;
     let mut names = found.ok().and_then(Result::ok).unwrap_or_default();
     names.sort();

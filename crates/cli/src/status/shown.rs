@@ -1,5 +1,5 @@
-//! How the state of a system is shown: all of it where it fits on a screen, else the numbers and what somebody should
-//! look at. Decides nothing.
+//! Prints the state of a system: all of it where it fits on a screen, else totals and the rows that need attention.
+//! Decides nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -96,7 +96,7 @@ fn policies(report: &Report, most: usize) -> String {
     }
 }
 
-/// The numbers, and the rows that somebody should look at.
+/// The numbers, and the rows that need attention.
 fn excerpt(
     header: &[&str],
     summary: &str,

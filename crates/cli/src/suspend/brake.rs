@@ -1,9 +1,9 @@
-//! How a brake changes when somebody suspends or resumes, everywhere or in some clusters. Pure.
+//! How a `suspension` changes on suspend and resume, everywhere or in some clusters. Pure.
 
 use api::Suspension;
 use api::suspension::SuspendClusters;
 
-/// What somebody wants.
+/// The change that the user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     /// Hold it back.

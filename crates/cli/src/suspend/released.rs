@@ -1,4 +1,4 @@
-//! What a change lets go: templates and clusters that are held now and would not be then. Pure.
+//! What a change releases: templates and clusters that are suspended now and would not be then. Pure.
 
 use std::fmt::Write as _;
 

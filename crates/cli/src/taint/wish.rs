@@ -1,4 +1,4 @@
-//! What `key=value:Effect`, `key:Effect-` and `key-` mean, and what becomes of a list of taints. Pure.
+//! Parses `key=value:Effect`, `key:Effect-` and `key-`, and applies them to a list of taints. Pure.
 
 use std::str::FromStr;
 
@@ -25,7 +25,7 @@ pub enum Malformed {
     /// Not of any known form.
     #[error("{0:?} is no taint")]
     Form(String),
-    /// An effect that nobody knows.
+    /// An unknown effect.
     #[error("{0:?} is no effect of a taint; there are {NO_SCHEDULE}, {PREFER_NO_SCHEDULE} and {NO_EXECUTE}")]
     Effect(String),
 }

@@ -1,4 +1,4 @@
-//! What became of scenarios, for programs: JSON, or the XML that continuous integration reads (JUnit).
+//! Reports of scenario runs for programs: JSON, or JUnit XML for continuous integration.
 
 use std::fmt::Write as _;
 use std::path::Path;

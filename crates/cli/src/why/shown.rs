@@ -1,4 +1,4 @@
-//! The story of a template as text: who owns it, what is in effect, what waits, where it runs. One screen, 80
+//! Prints the explanation of a template: its policy, what is in effect, what is pending, where it runs. One screen, 80
 //! columns, readable without colour.
 
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ fn line(label: &str, said: &str) -> String {
 
 fn owner(text: &mut String, why: &Why) {
     let claim = match &why.claim.reason {
-        // Who ranks higher is told with the others.
+        // Policies that rank higher are printed with the other candidates.
         ClaimReason::Kept { policy, .. } => format!("{policy} claims it and still matches"),
         _ => why.claim.to_string(),
     };

@@ -1,5 +1,5 @@
-//! A control plane as Karmada leaves it, on real Kubernetes: Longshore's controllers take over and write nothing to the
-//! member, move nothing, and then go on. Skipped where nobody built Kubernetes.
+//! Adoption of a control plane as Karmada leaves it, on real Kubernetes: Longshore's controllers take over, write
+//! nothing to the member, move nothing, and then go on. Skipped where Kubernetes is not built.
 
 mod facts;
 mod left;
@@ -96,7 +96,7 @@ fn nothing_is_planned(plane: &Plane) {
     let (_, text) = longshore(plane, &["plan", "--restart", "-o", "json"]);
     let plan: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let templates = plan["templates"].as_object().expect("a map");
-    // That namespace is left out by a flag of the controllers, which nobody has noted yet.
+    // A flag of the controllers skips that namespace, and the ConfigMap that publishes the flag is not written yet.
     let acts = templates.iter().filter(|(name, plan)| {
         !name.contains("lab-1") && plan["clusters"].as_object().is_some_and(|clusters| !clusters.is_empty())
     });

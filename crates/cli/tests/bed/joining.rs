@@ -1,5 +1,4 @@
-//! Real clusters join and leave: whose name, whose credentials and whose namespace it is, and that nothing of others is
-//! lost.
+//! Real clusters join and leave: conflicts of names, credentials and namespaces, and that no object of others is lost.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -130,7 +129,8 @@ async fn stored_token(plane: &Plane, name: &str) -> Value {
     get(&plane.bed.control, &path).await.expect("it is there")["data"]["token"].take()
 }
 
-/// By who cannot go where the controllers go: old tokens stay until somebody came with the new one.
+/// `join` runs where the member address of the controllers is not reachable: old tokens stay valid until a client has
+/// used the new one.
 async fn credentials_are_replaced_from_elsewhere(plane: &Plane) {
     let (member, before) = (&plane.bed.members[1], stored_token(plane, "member2").await);
     plane.reach("member2", false).expect("it has a way");

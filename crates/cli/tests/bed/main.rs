@@ -1,5 +1,5 @@
-//! On real Kubernetes: kube-apiserver, etcd and kube-controller-manager for a control plane and three members. What
-//! users see there is what they see on our own API server. Skipped where nobody built Kubernetes.
+//! On real Kubernetes: kube-apiserver, etcd and kube-controller-manager for a control plane and three members. Users
+//! see the same there as on our own API server. Skipped where Kubernetes is not built.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -52,7 +52,7 @@ async fn the_same_on_real_kubernetes() {
     plane.bed.shut_down().await;
 }
 
-/// Every manifest, as the API server checks it: nothing in it that nobody knows.
+/// The API server accepts every manifest with strict field validation.
 async fn manifests_are_taken(plane: &Plane) {
     let control = plane.bed.control.door();
     for file in ["controllers.yaml", "server.yaml"] {

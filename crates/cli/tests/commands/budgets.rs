@@ -1,4 +1,4 @@
-//! What commands do within and beyond a budget, and what a start with other feature gates does.
+//! Commands within and beyond a change budget, and a start with other feature gates.
 
 use std::path::Path;
 

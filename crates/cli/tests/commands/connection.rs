@@ -1,4 +1,4 @@
-//! Where commands go: by flag, by variable, by home, or to the control plane of this machine.
+//! How commands choose the control plane: flag, `KUBECONFIG`, ~/.kube/config, or the control plane of this machine.
 
 use serde_json::json;
 

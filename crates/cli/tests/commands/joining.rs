@@ -1,5 +1,5 @@
-//! A control plane joins another API server on the network: credentials that end and are renewed, and a role that
-//! writes some kinds in some namespaces only.
+//! A control plane joins another API server on the network: tokens that expire and are renewed, and an RBAC role for
+//! some kinds in some namespaces.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -80,7 +80,7 @@ fn annotation<'a>(secret: &'a Value, name: &str) -> &'a str {
     secret["metadata"]["annotations"][format!("longshore.io/{name}")].as_str().unwrap_or_default()
 }
 
-/// Whether a server lets somebody in with this token (in base64, as Secrets have it).
+/// Whether a server accepts this token (in base64, as Secrets have it).
 async fn lets_in(member: &Longshore, token: &Value) -> bool {
     let bytes: k8s_openapi::ByteString = serde_json::from_value(token.clone()).expect("base64");
     let token = String::from_utf8(bytes.0).expect("a token");

@@ -21,7 +21,7 @@ Generated from the binary: `UPDATE_EXPECT=1 cargo test -p cli --test commands me
 |---|---|---|
 ";
 
-/// A row for each metric, of what Prometheus is told about it.
+/// A row for each metric, from its `# HELP` and `# TYPE` lines.
 fn rows(printed: &str) -> Vec<String> {
     let mut lines = printed.lines();
     let mut rows = Vec::new();

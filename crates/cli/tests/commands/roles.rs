@@ -17,7 +17,7 @@ const WRITE: [&str; 4] = ["create", "update", "patch", "delete"];
 const BEGIN: &str = "<!-- table of roles: UPDATE_EXPECT=1 cargo test -p cli --test commands roles -->\n";
 const END: &str = "<!-- end of the table of roles -->\n";
 
-/// What may be done to a kind, and what whoever writes it causes in members.
+/// The verbs on a kind, and what a write of it causes in members.
 struct Power {
     what: &'static str,
     group: &'static str,

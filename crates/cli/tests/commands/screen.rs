@@ -64,7 +64,7 @@ fn a_question_is_asked_on_a_terminal_and_its_answer_counts() {
     assert!(said.contains("\"maybe\" is neither yes nor no; nothing was changed"), "{said}");
     assert!(terminal.ok("why deploy/web").contains("Suspended   everywhere"), "nothing was changed");
 
-    // In a script nobody is asked, and nothing happens unless it was said before.
+    // Without a terminal there is no prompt, and nothing happens without `--yes`.
     let silent = terminal.run("resume --policy pp");
     assert_eq!((silent.code, silent.stdout.as_str()), (Some(1), ""));
     assert!(
@@ -142,7 +142,7 @@ fn who_waits_is_told_for_what() {
     if !has_terminals() {
         return;
     }
-    // Somebody who takes calls and never answers.
+    // A server that accepts connections and never answers.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there are ports");
     let address = listener.local_addr().expect("it listens");
     let home = tempfile::tempdir().expect("there is room for a temporary directory");

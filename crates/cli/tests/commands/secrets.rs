@@ -1,5 +1,5 @@
-//! Values of Secrets are nowhere: not in what any command prints or saves, not in warnings, events, metrics or logs,
-//! however much is logged.
+//! Values of Secrets never leak: not into output or saved files of any command, nor into warnings, events, metrics or
+//! logs at any level.
 
 use base64::Engine as _;
 use checks::client::ApiClient;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::terminal::{Terminal, policy, run};
 
-/// What nobody may see: once as it is, and as it stands in `data`.
+/// Secret values that no output may contain, in plain text or in base64 as in `data`.
 const VALUES: [&str; 4] =
     ["hunter-Zq7vXw-data", "hunter-Zq7vXw-string", "hunter-Zq7vXw-next", "hunter-Zq7vXw-broken"];
 

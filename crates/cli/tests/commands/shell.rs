@@ -1,4 +1,4 @@
-//! Completion, manual pages, and the program under kubectl's name for it.
+//! Shell completion, manual pages, and the program as a kubectl plugin.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What a tenant gets and sees: a kubeconfig of their own, and nothing of other tenants.
+//! Tenants: a kubeconfig of their own, and nothing visible of other tenants.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! A terminal in which `longshore` is typed: a control plane with members, a home of its own, no variables.
+//! A shell that runs `longshore`: a control plane with members, a home of its own, a clean environment.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! What goes on all the time, whatever fails: ConfigMaps are made and changed, also such that must not arrive, and the
-//! policy of those that must not move is edited.
+//! Background load during faults: creates and updates ConfigMaps, also suspended ones, and edits the policy of lazy
+//! ones.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const CHANGED_LATER: usize = 20;
 /// Policies are edited once in so many.
 const POLICY_EDITED: usize = 25;
 
-/// Somebody who writes without end.
+/// A client that writes until it is stopped.
 pub struct Load {
     stop: watch::Sender<bool>,
     task: JoinHandle<Made>,
@@ -53,7 +53,7 @@ impl Load {
         Self { stop, task }
     }
 
-    /// Ends, and tells what was made.
+    /// Stops, and returns what was created.
     pub async fn end(self) -> Made {
         self.stop.send_replace(true);
         self.task.await.expect("everything was taken in the end")

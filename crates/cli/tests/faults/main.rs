@@ -1,7 +1,7 @@
 //! Faults on real Kubernetes while templates keep being made and changed: the replica that leads is killed again and
 //! again, API servers, etcd and Kubernetes' own controllers are killed and come back, a member is cut off and comes
-//! back. Nothing is lost, nothing is made twice, nothing suspended is written, nothing lazy moves, and nobody waits for
-//! the member that is away. Skipped where nobody built Kubernetes. The results are in docs/faults.md.
+//! back. Nothing is lost, nothing is made twice, nothing suspended is written, nothing lazy moves, and an unreachable
+//! member delays no other. Skipped where Kubernetes is not built. The results are in docs/faults.md.
 //!
 //! `LONGSHORE_FAULTS_ROUNDS` says how often everything happens, `LONGSHORE_FAULTS_PAUSE` how many milliseconds lie
 //! between two writes.
@@ -105,7 +105,7 @@ impl Story {
         write(&control, Method::POST, POLICIES, &policy("held", &BOTH, held)).await;
         let lazy = policy("lazy", &["member1"], json!({ "activationPreference": "Lazy" }));
         write(&control, Method::POST, POLICIES, &lazy).await;
-        // Which came first is told by whole seconds.
+        // Timestamps, which say what came first, have whole seconds.
         tokio::time::sleep(Duration::from_secs(2)).await;
         for number in 0..LAZY {
             write(&control, Method::POST, CONFIG_MAPS, &config_map(&format!("lazy-{number}"), "lazy")).await;
@@ -115,7 +115,7 @@ impl Story {
         }
     }
 
-    /// On a busy machine a replica may lose its lease by itself, and whoever runs it starts it again.
+    /// On a busy machine a replica may lose its lease by itself; it is restarted, as a kubelet would do.
     async fn arrives(&mut self, member: usize, name: &str) {
         let door = self.plane.bed.members[member].door();
         let path = format!("{CONFIG_MAPS}/{name}");
@@ -261,8 +261,8 @@ fn contents(list: &Value) -> BTreeMap<String, usize> {
 /// What our account made in a member, by its audit log, and how often that was changed, by its store: each was made once
 /// and changed no more often than its template; nothing that is suspended, and what is lazy only where it was.
 ///
-/// Who dies while a request is under way never hears that something was made, and the log may not say it either. It is
-/// there all the same, so whoever comes next finds it.
+/// A replica that is killed during a request never learns that the object was created, and the audit log may lack it
+/// too. The object exists all the same, and the next leader finds it.
 async fn check_writes(number: usize, member: &Cluster, acts: &BTreeMap<String, usize>) {
     let mut made: BTreeMap<String, usize> = BTreeMap::new();
     let (mut found, mut broken) = (BTreeSet::new(), BTreeMap::new());

@@ -1,5 +1,5 @@
-//! What is written to the control plane: ConfigMaps by group, a policy for each group, and the requests for that, which
-//! are repeated until somebody takes them, as users do.
+//! The objects written to the control plane: ConfigMaps by group, a policy for each group, and requests for them, which
+//! are retried until the API server accepts them.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// How long anything may take.
 pub const PATIENCE: Duration = Duration::from_secs(180);
-/// How soon somebody tries again.
+/// The retry interval.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Where ConfigMaps are.
 pub const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";

@@ -1,5 +1,4 @@
-//! What the attackers do. Each attack says itself what has to be refused; what came of the rest is looked at in the
-//! members afterwards.
+//! The attacks. Each asserts itself what has to be refused; the members are checked for the rest afterwards.
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};

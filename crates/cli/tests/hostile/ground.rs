@@ -1,5 +1,5 @@
-//! The place of the attacks: the real binary with local members, two tenants, and what the members have outside the
-//! attacker's namespace, read with the rights of an administrator.
+//! The environment of the attacks: the real binary with local members, two tenants, and the contents of the members
+//! outside the attacker's namespace, read as an administrator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub const MEMBERS: [&str; 2] = ["member1", "member2"];
-/// What is compared: every kind through which somebody could act in a member, by its path for all namespaces.
+/// What is compared: every kind through which a tenant could act in a member, by its path for all namespaces.
 const COMPARED: [&str; 13] = [
     "/api/v1/namespaces",
     "/api/v1/secrets",
@@ -38,7 +38,7 @@ pub const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces";
 pub const BINDINGS: &str = "/apis/work.karmada.io/v1alpha2/namespaces";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces";
 
-/// Somebody with a token, or an administrator with a certificate.
+/// A user with a token, or an administrator with a client certificate.
 #[derive(Clone)]
 pub struct Person {
     door: ApiClient,
@@ -108,7 +108,7 @@ impl Person {
     }
 }
 
-/// One object of a member: who it is, and everything that somebody could have changed.
+/// One object of a member: who it is, and every field that an attacker could have changed.
 type Contents = BTreeMap<String, Value>;
 
 /// A running control plane with two members and two tenants.

@@ -1,6 +1,6 @@
-//! A tenant attacks. Eve has the role that Longshore ships for tenants, Mallory every right in one namespace; both try to
-//! reach beyond it. What the members have afterwards is read with the rights of an administrator: nothing foreign has
-//! changed, and nothing is there that no template of the tenant explains (M3).
+//! A hostile tenant. Eve has the role that Longshore ships for tenants, Mallory every right in one namespace; both try
+//! to reach beyond it. The members are read as an administrator afterwards: no foreign object has changed, and every
+//! new object follows from a template of the tenant (M3).
 
 mod attacks;
 mod ground;

@@ -1,4 +1,4 @@
-//! Kinds that users define: from `apply -f crd.yaml` to the end of the definition.
+//! CustomResourceDefinitions: from `apply -f crd.yaml` to the deletion of the definition.
 
 use checks::kubectl::Kubectl;
 use serde_json::json;

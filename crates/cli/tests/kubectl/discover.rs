@@ -1,4 +1,4 @@
-//! What kubectl learns before it does anything: versions, resources, schemas, who I am and what I may do.
+//! Discovery by kubectl: versions, resources, schemas, `auth whoami` and `auth can-i`.
 
 use super::kubectl;
 

@@ -1,4 +1,4 @@
-//! `apply --server-side`: ownership, conflicts and how they are solved.
+//! `apply --server-side`: field ownership, conflicts and how they are resolved.
 
 use serde_json::json;
 

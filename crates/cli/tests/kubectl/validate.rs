@@ -1,4 +1,4 @@
-//! Bad manifests: what kubectl shows of the server's answers.
+//! Invalid manifests: the errors that kubectl shows.
 
 use super::{WEB, kubectl};
 

@@ -1,5 +1,4 @@
-//! What users do, drawn by lot. Every action can be done twice without harm, because whoever does not get an
-//! answer does it again.
+//! Random user actions. Every action is idempotent, because a user who gets no answer repeats it.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +111,7 @@ impl Plan {
         }
         let kind = [("apps/v1", "Deployment"), ("v1", "ConfigMap")][below(dice, 2)];
         let mut selector = json!({ "apiVersion": kind.0, "kind": kind.1 });
-        // The control plane has ConfigMaps of its own, which are nobody's business here.
+        // The control plane has ConfigMaps of its own, which a policy for all ConfigMaps would select.
         if dice.below(2) == 0 || kind.1 == "ConfigMap" {
             let group = ["a", "b"][below(dice, 2)];
             selector["labelSelector"] = json!({ "matchLabels": { "group": group } });
@@ -167,7 +166,7 @@ impl Plan {
     }
 }
 
-/// Somebody changes or deletes an object in a member.
+/// A user of a member changes or deletes an object there (drift).
 fn drift(dice: &mut Dice, state: &State, step: u64) -> Option<Action> {
     let member = below(dice, MEMBERS.len());
     let paths: Vec<&String> = state.members[MEMBERS[member]].keys().collect();

@@ -40,7 +40,7 @@ async fn a_killed_control_plane_ends_where_an_unharmed_one_does() {
         promises::check(&action, &before, &after);
         before = after;
         steps += 1;
-        // Which of two came first is told by the stamps of the API server, and those count seconds (R3).
+        // Which of two came first follows from timestamps of the API server, which have whole seconds (R3).
         while second() == since {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -1,4 +1,4 @@
-//! What must never happen, whatever the other side does: a write to what is suspended, a move of what is lazy.
+//! Invariants that hold in spite of crashes: no write to what is suspended, no move of what is lazy.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One control plane with three members, and how it is asked, killed and started again.
+//! One control plane with three members: requests to it, kills and restarts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl Side {
         }
     }
 
-    /// Whether nobody has anything left to do, neither in the control plane nor in a member.
+    /// Whether the work queues are empty and no store of the control plane or a member is written any more.
     pub async fn settled(&self) -> bool {
         let mut connections = self.connect().await;
         let first = look(&mut connections).await;

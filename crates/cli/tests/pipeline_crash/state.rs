@@ -1,4 +1,4 @@
-//! Everything that two runs of the same actions must agree on, without what differs between any two runs.
+//! The state that two runs of the same actions must agree on, without what differs between any two runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ pub struct State {
 pub struct Object {
     /// What both sides must agree on.
     wanted: Value,
-    /// What changes with every write of ours, and of nobody else.
+    /// What changes with every write of our controllers, and with no other write.
     pub written: Value,
     /// Whether it bears our marks. One that is kept after its Work has gone loses them.
     pub managed: bool,
@@ -108,7 +108,7 @@ impl State {
         all
     }
 
-    /// What differs, for whoever reads a failure.
+    /// What differs, for the failure message.
     pub fn difference(&self, found: &Self) -> String {
         let (expected, found) = (self.comparable(), found.comparable());
         let mut text = String::new();

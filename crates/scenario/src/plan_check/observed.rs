@@ -1,5 +1,5 @@
-//! What can be seen of every template: who owns it by its marks, whether it waits by what its binding was made
-//! from, and its copies by their Works. Asks `decide` nothing.
+//! The observed state of every template: its owner by labels and annotations, whether it is pending by its binding's
+//! activation record, and its copies by their Works. Asks `decide` nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,7 +76,7 @@ impl Observed {
     }
 }
 
-/// A copy that goes by itself as soon as its successor is well counts as gone, unless somebody holds it. So does a copy
+/// A copy that is removed as soon as its successor is healthy counts as gone, unless it is suspended. So does a copy
 /// that stays until its successor is applied (M1): that it goes is decided.
 fn leave(binding: &Binding, copies: &mut BTreeMap<String, Copy>) {
     let spec = &binding.spec;
@@ -199,7 +199,7 @@ fn copy(snapshot: &Snapshot, template: &TemplateKey, cluster: &str, work: &Work,
 }
 
 /// The share that a cluster is to have; until it is applied elsewhere the cluster may keep more (M1). Override policies
-/// may change it, and then the Work alone tells.
+/// may change it, and then only the Work shows the result.
 fn decided(snapshot: &Snapshot, template: &TemplateKey, cluster: &str) -> Option<i32> {
     let binding = snapshot.bindings.get(&template.binding()).filter(|_| snapshot.overrides.is_empty())?;
     let rules = binding.spec.placement.as_ref()?.replica_scheduling.as_ref()?;

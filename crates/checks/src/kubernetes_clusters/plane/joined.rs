@@ -1,4 +1,4 @@
-//! Which members have joined, and as what: joins them as a scenario describes them, cuts them off, lets them go.
+//! The joined members: joins them as a scenario describes them, cuts them off, and removes them.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const ASKED_EVERY: Duration = Duration::from_secs(10);
 const RECOVERY: Duration = Duration::from_secs(90);
 
 impl Plane {
-    /// Joins every member, which nobody need look after yet.
+    /// Joins every member without waiting until it is ready: no controllers need to run yet.
     pub async fn join_without_waiting(&mut self) -> Result<()> {
         for number in 0..self.bed.members.len() {
             let usual = Cluster::named(&self.bed.members[number].name);
@@ -56,7 +56,7 @@ impl Plane {
             .position(same)
             .unwrap_or_else(|| self.joined.iter().position(Option::is_none).unwrap_or(self.joined.len()));
         self.join(number, wanted).await?;
-        // Whoever joins a cluster waits until it can be used.
+        // A user who joins a cluster waits until it is ready.
         self.until_known("that who joined is ready", std::slice::from_ref(wanted)).await?;
         Ok(self.bed.members[number].kubeconfig.clone())
     }
@@ -151,7 +151,7 @@ impl Plane {
     }
 
     /// On a busy machine a member may not answer within the strides of the clock, and counts as not ready for some
-    /// seconds afterwards, which nobody asked for. One that is not ready for another reason stays as it is.
+    /// seconds afterwards, which no scenario asked for. One that is not ready for another reason stays as it is.
     pub(super) async fn until_recovered(&self) {
         let door = self.bed.control.door();
         let ways = self.ways.iter().zip(&self.joined).filter(|(way, _)| way.is_open());

@@ -1,5 +1,5 @@
-//! What our account in a member may do there: everything that a template can be, or to write some kinds in some
-//! namespaces. What it was granted before stays when credentials are replaced, unless the flags say otherwise.
+//! The RBAC role of our account in a member: every kind that a template can have, or only some kinds in some
+//! namespaces. Earlier grants stay when credentials are replaced, unless the flags say otherwise.
 
 use anyhow::{Context as _, Result, bail};
 use api::labels;

@@ -1,5 +1,5 @@
-//! Tokens of our account in a member: bound to a Secret there, so that they end and can be made void, and renewed by the
-//! controllers. A member that does not make such tokens gives one that never ends.
+//! Tokens of our service account in a member: bound to a Secret there, so that they expire and can be revoked, and
+//! renewed by the controllers. A member without such bound tokens issues one that never expires.
 
 use anyhow::{Context as _, Result, bail};
 use controllers::credentials::{

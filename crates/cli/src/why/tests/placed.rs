@@ -1,4 +1,4 @@
-//! Interpreters about where something runs and who holds it back.
+//! Explanations of where a template runs and what suspends it.
 
 use api::Work;
 use expect_test::expect;

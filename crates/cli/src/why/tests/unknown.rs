@@ -1,4 +1,4 @@
-//! What is told of members that do not answer, and of templates that no policy claims.
+//! Explanations with members that do not answer, and of templates that no policy claims.
 
 use api::Work;
 use decide::Gates;

@@ -1,4 +1,4 @@
-//! What is read off objects: every kind of thing that can happen is seen, and nothing else is.
+//! Every kind of change is read from the objects, and nothing else is.
 
 use std::sync::Arc;
 
