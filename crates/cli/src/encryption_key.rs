@@ -1,4 +1,4 @@
-//! Encryption at rest: the key file, and the keys that encrypt Secrets in the store.
+//! Encryption at rest: the key file, and the keys that encrypt Secrets and Works in the store.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! The observed state of every template: its owner by labels and annotations, whether it is pending by its binding's
-//! activation record, and its copies by their Works. Asks `decide` nothing.
+//! The observed state of every template: its owner by labels and annotations, whether it is pending by the pin on
+//! its binding, and its copies by their Works. Asks `decide` nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
