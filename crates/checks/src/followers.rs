@@ -32,7 +32,7 @@ pub struct Seen {
     ended: bool,
     /// Its copy, absent until it has one.
     pub copy: Option<Copied>,
-    /// How often it had to start anew.
+    /// How often it had to relist.
     pub lists: usize,
     /// What cannot be: events twice, out of order or missing.
     pub problems: Vec<String>,

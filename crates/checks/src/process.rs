@@ -111,7 +111,7 @@ impl Longshore {
         self.memory("VmHWM:")
     }
 
-    /// Lets the peak of memory begin anew.
+    /// Resets the peak of memory.
     pub fn forget_peak(&self) {
         // Where the kernel does not do that, the peak is that of the whole run.
         let _ = std::fs::write(format!("/proc/{}/clear_refs", self.pid()), "5");

@@ -97,7 +97,7 @@ impl Connection {
         Ok(self.files()?.contexts.into_iter().map(|named| named.name).collect())
     }
 
-    /// A client for who stays: in a pod without a kubeconfig it is that of the pod's service account.
+    /// A client for long-running processes: in a pod without a kubeconfig it uses the pod's service account.
     pub async fn lasting(&self) -> Result<kube::Client> {
         let in_a_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
         let mut config = match self.kubeconfig.is_none() && self.context.is_none() && in_a_pod {

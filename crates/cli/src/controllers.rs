@@ -44,12 +44,12 @@ use serve::{Shown, client_authorities, serve};
 
 /// The Service in front of the webhooks, as the chart makes it.
 const SERVICE: &str = "longshore-webhook";
-/// How often certificates and webhook configurations are looked at. While a configuration is missing, nothing is
-/// judged.
+/// The resync interval of certificates and webhook configurations. While a configuration is missing, no write is
+/// reviewed.
 const UPKEEP: Duration = Duration::from_secs(30);
-/// How long API servers may take to hear of whom to believe.
+/// How long API servers may take to load a new CA bundle.
 const BELIEVED: Duration = Duration::from_secs(2);
-/// How long giving the lease back may take.
+/// The timeout for releasing the lease.
 const RESIGN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long an API server may take to serve kinds that were just defined.
 const DEFINED_PATIENCE: Duration = Duration::from_secs(60);
@@ -220,7 +220,7 @@ async fn prepare(
     publish_held_start(control, None).await.context("tell that the controllers run")
 }
 
-/// Who we are to the API server; none where it does not say.
+/// Our user name at the API server; `None` where it does not say.
 async fn own_user(control: &Rest) -> Option<String> {
     let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" });
     let reviews = Collection::new("authentication.k8s.io/v1", "selfsubjectreviews", "");
@@ -247,8 +247,8 @@ async fn tell_aggregated(control: &Rest) -> Result<()> {
     Ok(())
 }
 
-/// Who may ask for reviews. Without any of it everybody who reaches the port may: a review changes nothing, and how many
-/// are computed at once is limited.
+/// Which clients may ask for reviews. By default every client that reaches the port: a review changes nothing, and the
+/// number of concurrent reviews is limited.
 fn access(arguments: &Arguments) -> Result<Access> {
     let certificates = arguments.webhook_client_ca_file.is_some();
     let token = arguments.webhook_token_file.as_deref().map(Access::read_token).transpose()?;
@@ -344,7 +344,7 @@ impl Upkeep {
         let kept = self.keys.current(Some(&self.kept), jiff::Timestamp::now()).await?;
         install_webhooks(&self.keys.control, &self.address, &kept.bundle).await?;
         if kept != self.kept {
-            // What is shown has to be believed already.
+            // API servers must have loaded the CA bundle before the new certificate is served.
             tokio::time::sleep(BELIEVED).await;
             self.shown.change(&kept)?;
             self.kept = kept;

@@ -128,7 +128,7 @@ fn told(scene: &Scene<'_>, number: &mut usize, paint: Paint) -> String {
     }
 }
 
-/// How one of those fared whom the story is about.
+/// What became of one subject of the story.
 fn fared(hero: &Subject<'_>, paint: Paint) -> Option<String> {
     let name = hero.reference.to_string();
     if hero.before.is_none() && hero.now.is_none() {

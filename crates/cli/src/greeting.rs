@@ -35,7 +35,7 @@ impl Greeting<'_> {
     pub fn print(&self) -> Result<()> {
         if !self.members.is_empty() {
             let file = self.first_policy();
-            // Who has changed it wants to keep it.
+            // An existing file is kept: the user may have edited it.
             if !file.exists() {
                 places::private_file(&file, &policy(&self.targets()))?;
             }

@@ -94,9 +94,9 @@ fn with_way_back(error: &anyhow::Error) -> anyhow::Error {
 struct Joining<'j> {
     control: &'j Rest,
     far: &'j Far,
-    /// Who the control plane is.
+    /// The id of the control plane.
     home: String,
-    /// Who the cluster is.
+    /// The id of the cluster.
     id: String,
     /// The member as it has joined.
     before: Option<Cluster>,
@@ -244,7 +244,7 @@ fn may_join(name: &str, before: Option<&Cluster>, rotate: bool) -> Result<()> {
     Ok(())
 }
 
-/// The Cluster, as far as joining decides about it. Who gives new credentials need not say the rest again.
+/// The fields of the Cluster that `join` manages. A rotation of credentials keeps values that no flag sets.
 fn manifest(
     arguments: &Arguments,
     namespace: &str,

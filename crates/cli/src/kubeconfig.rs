@@ -43,14 +43,14 @@ struct Contexts {
     servers: Vec<(String, String)>,
     /// Base64 of PEM, as the file has it.
     authority: String,
-    /// Who asks.
+    /// The user name of the context.
     user: String,
     credential: Credential,
     /// The namespace of every context; empty for none.
     namespace: String,
 }
 
-/// What a client proves with who it is.
+/// The credential of a client.
 enum Credential {
     /// Base64 of PEM, as the file has it.
     Certificate { certificate: String, key: String },

@@ -206,14 +206,14 @@ fn subject(request: &Request, live: Option<&Value>) -> Subject {
     }
 }
 
-/// The same, as the control plane computes it for who may not read everything.
+/// The same, as the control plane computes it for users who may not read everything.
 async fn computed(control: &Control, changes: &[Change], beyond: Vec<Beyond>) -> Result<Planned> {
     let answer = saying("asking for the plan", control.computed_plan(changes)).await?;
     let hidden = (answer.hidden > 0).then(|| {
         format!("{} more templates are concerned, in namespaces that you cannot read.", answer.hidden)
     });
     let notes = beyond.iter().map(ToString::to_string).chain(answer.notes).chain(hidden).collect();
-    // Who may not read everything cannot compute what approves it, and takes what the server says.
+    // A user who may not read everything cannot compute the approval digest, and takes the one of the server.
     let approval = beyond.first().map(|beyond| beyond.plan.clone());
     Ok(Planned { plan: answer.plan, notes, gates: answer.gates, beyond, approval })
 }
@@ -228,7 +228,7 @@ fn remarked(snapshot: &Snapshot, changes: &[Change]) -> Result<Vec<String>> {
         Change::Put(object) => PolicyKey::of_object(object),
         Change::Delete { .. } => None,
     });
-    // Who says what it said before is not commented upon.
+    // An unchanged policy gets no notes.
     let is_new = |key: &PolicyKey| {
         let spec = |snapshot: &Snapshot| snapshot.policies.get(key).map(|policy| policy.spec.clone());
         spec(snapshot) != spec(&after)

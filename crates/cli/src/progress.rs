@@ -37,6 +37,6 @@ pub async fn saying<T>(what: &str, done: impl Future<Output = T>) -> T {
 
 fn talk(text: &str) {
     let mut stderr = std::io::stderr();
-    // Who does not listen misses nothing.
+    // If stderr is closed, no reader misses the message.
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }

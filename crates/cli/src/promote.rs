@@ -128,7 +128,7 @@ async fn is_free(control: &Control, target: &Target) -> Result<()> {
     Err(anyhow::Error::new(hint).context(format!("{} is a template already", target.printed())))
 }
 
-/// Asks on paper who would claim it: only the new policy keeps it where it is.
+/// Plans which policy would claim it: only the new policy keeps it where it is.
 fn is_kept(snapshot: &Snapshot, target: &Target, template: &Value, policy: &Value) -> Result<()> {
     let mut then = snapshot.clone();
     let mut policy = policy.clone();

@@ -82,7 +82,7 @@ fn counted(templates: usize) -> String {
     if templates == 1 { "1 template".to_owned() } else { format!("{templates} templates") }
 }
 
-/// What the wishes would do together. The server judges them one by one, so the budget of all is judged here.
+/// What the reconcile requests would do together. The server checks the budget for each; here it is checked for all.
 async fn planned(control: &Control, snapshot: &Snapshot, waiting: &[Target]) -> Result<Planned> {
     let changes = waiting.iter().filter_map(|target| {
         let mut object = snapshot.templates.get(&target.template())?.object();
@@ -93,7 +93,7 @@ async fn planned(control: &Control, snapshot: &Snapshot, waiting: &[Target]) -> 
     let budget = plane::published_budget(&control.rest).await.context("ask for the budget")?;
     let excess = excess(snapshot, &plan, budget, |_| Effects::default());
     let beyond = excess.map(|excess| Beyond { why: excess.to_string(), plan: String::new() });
-    // Each wish is approved by itself, with what the server answers.
+    // Each request is approved by itself, with the digest from the server's refusal.
     Ok(Planned {
         plan,
         beyond: beyond.into_iter().collect(),
@@ -102,7 +102,7 @@ async fn planned(control: &Control, snapshot: &Snapshot, waiting: &[Target]) -> 
     })
 }
 
-/// Writes the wish on one template; with an approval where the server asks for one and it is given.
+/// Writes the reconcile annotation on one template; with an approval where the server asks for one and it is given.
 async fn write(control: &Control, target: &Target, patch: &Value, approve: bool) -> Result<(), Error> {
     let path = target.path();
     match control.rest.merge(&path, patch).await {
@@ -189,7 +189,7 @@ async fn chosen(
         in_reach && (named.is_empty() || of_kind)
     };
     let matching = snapshot.templates.iter().filter(|template| is_meant(&template.key)).filter(|template| {
-        // Who claims a template is an annotation, as the name of a policy may be longer than a label may be.
+        // The claiming policy is an annotation, as the name of a policy may be longer than a label may be.
         let annotation = |key: &str| template.annotations.get(key).filter(|_| is_claim(key));
         selector.matches(|key| template.labels.get(key).or_else(|| annotation(key)))
     });

@@ -48,7 +48,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// What a user may see who may not read everything.
+/// The report for a user who may not read everything.
 async fn computed(control: &Control) -> Result<Report> {
     let answer = control.computed_report::<Report>("status").await?;
     if answer.is_of_namespace {

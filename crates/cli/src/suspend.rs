@@ -106,7 +106,7 @@ pub async fn resume(arguments: &Resume) -> Result<()> {
     output::print(&format!("{} resumed\n", braked.printed))
 }
 
-/// Says what a change lets go; to users who may not read everything, what the control plane says that it does.
+/// Prints what a change releases; for users who may not read everything, from a plan that the control plane computes.
 async fn tell_released(control: &Control, change: &Change) -> Result<()> {
     if control.computes().await? {
         let answer = control.computed_plan(std::slice::from_ref(change)).await?;

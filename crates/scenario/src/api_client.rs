@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::error::PlayError;
 use crate::reference::Reference;
 
-/// Who writes, for the owners of fields.
+/// The field manager of our writes.
 const MANAGER: &str = "scenario";
 
 /// How often a read is retried when the server does not answer.

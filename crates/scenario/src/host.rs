@@ -20,7 +20,7 @@ pub enum HostOperation {
     Join(Cluster, Reply<PathBuf>),
     /// A cluster can be reached again, or not any more.
     Reach(String, bool, Reply<()>),
-    /// All controllers are stopped and started anew.
+    /// Restarts all controllers.
     Restart(Reply<()>),
     /// Time passes.
     Pass(Duration, Reply<()>),
@@ -33,7 +33,7 @@ pub enum HostOperation {
 pub struct Host(mpsc::Sender<HostOperation>);
 
 impl Host {
-    /// Host, and where the keeper hears what is asked of them.
+    /// The host, and the receiver of the requests to it.
     pub fn new() -> (Self, mpsc::Receiver<HostOperation>) {
         // A scenario asks for one thing at a time.
         let (sender, receiver) = mpsc::channel(1);

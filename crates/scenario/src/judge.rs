@@ -256,7 +256,7 @@ fn spread_problems(what: &str, expected: &Spread, found: &BTreeMap<String, i64>)
     }
 }
 
-/// Who owns a template, by its marks.
+/// The policy that owns a template, by its labels and annotations.
 fn claim(expected: &str, object: &Value) -> Result<Option<String>, PlayError> {
     let mark = |key: &str| object["metadata"]["annotations"][key].as_str().unwrap_or_default();
     let namespaced = mark(annotations::PROPAGATION_POLICY_NAME);

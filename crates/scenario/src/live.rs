@@ -25,7 +25,7 @@ const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
 pub struct Live {
     control: Arc<ApiClient>,
     members: BTreeMap<String, Arc<ApiClient>>,
-    /// Who does what no user can.
+    /// The host, for operations that no user can do.
     host: Option<Host>,
 }
 

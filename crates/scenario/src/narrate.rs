@@ -31,7 +31,7 @@ pub struct Scene<'a> {
     pub deed: NarratedAction<'a>,
     /// Warnings and refusals, as kubectl would print them.
     pub told: Vec<String>,
-    /// Those whom the story is about, in the order in which it speaks of them.
+    /// The subjects of the story, in the order in which it names them.
     pub heroes: Vec<Subject<'a>>,
 }
 
@@ -72,7 +72,7 @@ pub struct Found {
     pub why: Option<Why>,
 }
 
-/// Plays a story; `tell` hears of each step when everything rests again. Ends where a step goes wrong.
+/// Plays a story; `tell` is called after each step when the system is idle. Ends at the first step that fails.
 pub fn narrate(scenario: &Scenario, mut tell: impl FnMut(&Scene<'_>)) -> Result<(), Failure> {
     let trouble = |PlayError(trouble)| Failure::before_the_first_step(vec![trouble]);
     let feature_gates = feature_gates(&scenario.gates).map_err(trouble)?;

@@ -91,7 +91,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Plays a single step, and answers with what was told to who did it: warnings and refusals.
+    /// Plays a single step, and returns the warnings and refusals that the user gets.
     pub async fn play_one(
         &mut self,
         environment: &mut Environment,
@@ -353,7 +353,7 @@ fn is_about_policies(step: &Step) -> bool {
     step.touched().iter().any(|reference| reference.kind.ends_with("PropagationPolicy"))
 }
 
-/// What kubectl would print of an answer besides that all is well.
+/// What kubectl would print of a response besides success: warnings or the error.
 fn told(answer: &Answer) -> Vec<String> {
     let warnings = answer.warnings.iter().map(|warning| format!("Warning: {warning}"));
     let refusal = (!answer.done).then(|| format!("Error from server: {}", message(&answer.body)));

@@ -119,7 +119,7 @@ impl Simulated {
         ApiClient::new(client(&self.control, "scenario"))
     }
 
-    /// The same for who asks for many objects at once.
+    /// The same with a client that lists many objects at once.
     pub fn rest(&self) -> Rest {
         Rest::new(client(&self.control, "scenario"))
     }

@@ -80,7 +80,7 @@ pub enum Action {
     Join(Cluster),
     /// A cluster can be reached again, or not any more.
     Reach(String, bool),
-    /// All controllers are stopped and started anew.
+    /// Restarts all controllers.
     Restart,
     /// Time passes.
     Wait(Duration),

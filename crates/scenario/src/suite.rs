@@ -57,7 +57,7 @@ pub enum Verdict {
     Skipped(String),
 }
 
-/// Plays scenarios in this process; `tell` hears of each as soon as it ends.
+/// Plays scenarios in this process; `tell` is called for each as soon as it ends.
 pub fn run(scenarios: &[Scenario], options: &Options, tell: impl Fn(&Outcome<'_>) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -192,7 +192,7 @@ fn unfit(
         if !there.contains(&cluster.name) {
             return Some(format!("there is no member {}", cluster.name));
         }
-        // Who wants nothing special takes any.
+        // A cluster without properties matches any.
         if *cluster == Cluster::named(&cluster.name) {
             continue;
         }

@@ -37,7 +37,7 @@ struct Trace {
 }
 
 impl Trace {
-    /// Whether this is about that object; who names no group means any.
+    /// Whether this is about that object; a reference without a group matches any.
     fn is_of(&self, place: Option<&str>, reference: &Reference) -> bool {
         let groups = self.reference.group.as_ref().zip(reference.group.as_ref());
         self.place.as_deref() == place
@@ -51,7 +51,7 @@ impl Trace {
         self.before.is_null()
     }
 
-    /// Of the object, and of what comes of it if it is a template.
+    /// The revisions of the object and, if it is a template, of its binding, Works and copies.
     async fn revisions(&self, environment: &Environment) -> Result<Vec<String>, PlayError> {
         let reference = &self.reference;
         let api_client = environment.place(self.place.as_deref())?;
@@ -92,7 +92,7 @@ impl Traces {
         Ok(())
     }
 
-    /// Waits until nothing that was touched, and nothing that comes of it, changes any more.
+    /// Waits until no touched object, and none that controllers derive from it, changes any more.
     pub async fn rest(&self, environment: &Environment) -> Result<(), PlayError> {
         let mut deadline = Deadline::of(RESTLESS);
         let mut changes = ChangeDetector::now(environment).await?;

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Way {
     /// Nothing.
     Plain,
-    /// They are stopped and started anew, soon after every step and once more when it has come to rest.
+    /// Controllers are restarted soon after every step, and once more when the system is idle.
     Restarts,
     /// What they watch comes late, each collection by another delay.
     Delays,

@@ -62,7 +62,7 @@ pub(super) async fn watch(
     }
 }
 
-/// kube-rs starts anew after this error and after no other, once it has listed.
+/// kube-rs relists after this error and after no other, once it has listed.
 fn is_expiry(error: &Error) -> bool {
     matches!(error, Error::WatchError(status) if status.code == 410)
 }

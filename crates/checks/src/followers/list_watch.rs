@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 enum Stop {
     /// The server or the connection failed: try again from where we are.
     Broken,
-    /// The revision is gone: start anew.
+    /// The revision is gone (410): relist.
     Expired,
 }
 

@@ -77,7 +77,7 @@ async fn ask(client: kube::Client, request: Request<Full<Bytes>>) -> Result<Resp
         match client.send(request).await {
             Ok(answer) => {
                 let (head, body) = answer.into_parts();
-                // A stream that breaks ends, which is how its reader hears of it.
+                // A broken stream ends, which its reader notices.
                 let frames = body.into_data_stream().take_while(|part| std::future::ready(part.is_ok()));
                 let bytes = frames.filter_map(|part| std::future::ready(part.ok()));
                 return Ok(Response::from_parts(head, Body::stream(bytes)));

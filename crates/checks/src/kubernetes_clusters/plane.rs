@@ -104,7 +104,7 @@ impl Plane {
 
     /// Ends every replica and starts so many with these arguments; waits until one of them knows everything.
     pub async fn run_replicas(&mut self, replicas: usize, arguments: &[&str]) -> Result<()> {
-        // Who is asked to end lets go of the lease, which others would have to wait for otherwise.
+        // After SIGTERM a replica releases the lease; otherwise others would have to wait until it expires.
         self.replicas.iter_mut().for_each(Process::end);
         self.replicas.clear();
         let webhooks: Vec<u16> = (0..replicas).map(|_| free_port()).collect::<Result<_>>()?;

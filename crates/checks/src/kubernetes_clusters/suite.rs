@@ -33,7 +33,7 @@ impl Setup {
     }
 }
 
-/// Plays scenarios on so many beds with this binary; `tell` hears of each as soon as it ends.
+/// Plays scenarios on so many beds with this binary; `tell` is called for each as soon as it ends.
 pub async fn play(
     programs: &Programs,
     binary: &Path,

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 
 use crate::places;
 
-/// How often a store is copied anew because a file of it was replaced meanwhile.
+/// How often the copy of a store is retried because one of its files was replaced meanwhile.
 const TRIES: usize = 10;
 
 /// Copies a directory and everything in it, directories before files and the store of the control plane last.

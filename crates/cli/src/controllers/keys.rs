@@ -27,7 +27,7 @@ const DATED_BACK: SignedDuration = SignedDuration::from_hours(1);
 /// How many write conflicts with other replicas are tolerated.
 const TRIES: u32 = 5;
 
-/// Where the certificates are kept, and whom they are for.
+/// The Secret with the certificates, and the names that they are for.
 pub struct Keys {
     /// The API server that keeps them.
     pub control: Rest,
@@ -44,7 +44,7 @@ pub struct Kept {
     authority: Pair,
     /// What the server shows.
     pub server: Pair,
-    /// Everybody that clients should believe: the authority, and the one before it.
+    /// The CA bundle for clients: the authority, and the previous one.
     pub bundle: String,
     renew: Timestamp,
     renew_authority: Timestamp,
@@ -153,8 +153,8 @@ fn used_for(days: i64) -> SignedDuration {
     SignedDuration::from_hours(days * 24 * 2 / 3)
 }
 
-/// Whether what is to be made anew at this time is good now: not old yet, and not made by a clock that was ahead, for
-/// which it would not be valid yet.
+/// Whether a certificate with this rotation time is usable now: not due for rotation, and not made by a clock that was
+/// ahead, in which case it would not be valid yet.
 fn is_good(renew: Timestamp, days: i64, now: Timestamp) -> bool {
     let begins = renew.checked_sub(used_for(days) + DATED_BACK);
     now < renew && begins.is_ok_and(|begins| begins <= now)

@@ -28,7 +28,7 @@ const REVIEW_TIMEOUT: Duration = Duration::from_secs(9);
 /// A token that is shorter can be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
 
-/// Who is answered. Where nothing is set, everybody who reaches the port.
+/// Authentication of clients; without any setting, every client that reaches the port gets an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
     /// Whether a certificate of the configured authority gets in.
@@ -80,7 +80,7 @@ pub struct Reviews {
 }
 
 impl Reviews {
-    /// Answers those who have access, with these rules.
+    /// Answers authenticated clients, with these rules.
     pub fn new(reviewer: Reviewer, access: Access, supervisor: Supervisor) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         // One processor is left to everything else.

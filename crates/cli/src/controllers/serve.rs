@@ -59,7 +59,7 @@ impl Shown {
             None => config.with_no_client_auth(),
             Some(authorities) => {
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(authorities), provider);
-                // Who shows none may have a token.
+                // A client without a certificate may have a token.
                 let verifier = verifier.allow_unauthenticated().build();
                 config.with_client_cert_verifier(verifier.context("set up client certificates")?)
             }
@@ -128,9 +128,9 @@ pub async fn serve(
             }
         });
     }
-    // Who connects now is refused at once and finds another replica.
+    // The listener is closed: new connections are refused at once, and the client finds another replica.
     drop(listener);
-    // Who takes longer is cut off.
+    // Connections that take longer are closed.
     let _ = tokio::time::timeout(LAST_ANSWERS, open.shutdown()).await;
 }
 

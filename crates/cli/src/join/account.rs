@@ -100,7 +100,7 @@ impl Account {
         Ok(Tokens { controllers, impersonator })
     }
 
-    /// Whether there is a namespace to stay in. That of who left a moment ago may still be taken away.
+    /// Whether the namespace exists. One that a recent `unjoin` deleted may still be terminating.
     async fn is_place_there(&self, far: &Rest) -> Result<bool> {
         let path = Collection::new("v1", "namespaces", "").object(&self.namespace);
         let begun = tokio::time::Instant::now();

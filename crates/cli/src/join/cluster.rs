@@ -76,7 +76,7 @@ impl Far {
         Ok(Self { rest, told: Told(told) })
     }
 
-    /// Who the cluster is, whatever it is called.
+    /// The id of the cluster, independent of its name.
     pub async fn id(&self) -> Result<String> {
         let id = identity(&self.rest).await.map_err(|error| {
             let hint = "does it run, and may the user of the kubeconfig read there?";
@@ -86,7 +86,7 @@ impl Far {
     }
 }
 
-/// Who a cluster is: the uid of a namespace that lives as long as it does.
+/// The id of a cluster: the uid of a namespace that lives as long as it does.
 pub async fn identity(rest: &Rest) -> Result<Option<String>, Error> {
     let path = Collection::new("v1", "namespaces", "").object("kube-system");
     let namespace: Option<Value> = rest.get(&path).await?;
@@ -120,7 +120,7 @@ impl Told {
         self.0["insecure-skip-tls-verify"].as_bool().unwrap_or_default()
     }
 
-    /// Who signed its certificate, in PEM.
+    /// The CA bundle that verifies its certificate, in PEM.
     pub fn authority(&self) -> Result<Vec<u8>> {
         let data = self.text("certificate-authority-data");
         if !data.is_empty() {

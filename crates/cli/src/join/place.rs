@@ -63,7 +63,7 @@ impl Place {
         }))
     }
 
-    /// The place to remember. An address and whom to believe there belong together.
+    /// The address to store. An address and its CA bundle belong together.
     pub fn choose(said: &Whereabouts, told: &Told, known: Option<&Place>) -> Result<Self> {
         let mut place = match (&said.cluster_endpoint, known) {
             (None, Some(known)) => known.clone(),

@@ -77,7 +77,8 @@ pub async fn rehearse(rest: &Rest, requests: &[(Request, Option<Value>)]) -> Res
     Ok(rehearsed)
 }
 
-/// Who may only read is not refused a plan; and what needs a namespace or a kind from the same files comes after it.
+/// Whether a failed dry run is computed locally instead: users with read-only rights get a plan, too, and so do objects
+/// whose namespace or kind comes with the same files.
 fn may_be_made_up(error: &Error, request: &Request, requests: &[(Request, Option<Value>)]) -> bool {
     match error {
         Error::Refused { code: 403, message, .. } => lacks_rights(message),

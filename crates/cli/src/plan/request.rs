@@ -13,7 +13,7 @@ use crate::kinds::{Kinds, Target};
 
 /// Where kubectl writes a copy of what was applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Who writes, for the owners of fields.
+/// The field manager of our writes.
 const MANAGER: &str = "longshore-apply";
 /// How deep a manifest may nest; API servers take far less.
 const DEPTH_MAX: usize = 100;

@@ -35,7 +35,7 @@ pub async fn run(arguments: &Arguments, control: &Control, kinds: &Kinds) -> Res
     }
     let changes = changes(control, &waiting).await?;
     let answer = control.computed_plan(&changes).await?;
-    // The server judges each wish by the budget, and counts those of one value together.
+    // The server checks the budget for each request, and counts requests with the same value together.
     let planned = Planned { plan: answer.plan, notes: answer.notes, ..Planned::default() };
     let question = format!("Let {} follow now?", counted(waiting.len()));
     if matches!(arguments.consent.to(&question, &planned)?, Answer::Shown) {

@@ -11,7 +11,7 @@ use crate::text::{table, wrapped};
 /// How many templates are shown.
 const ROWS_MAX: usize = 20;
 
-/// Who follows which generation; those who wait come first where not all are shown.
+/// Which template follows which generation; pending templates come first where not all are shown.
 pub fn followers(policy: &str, newest: i64, followers: &[Follower], all: bool) -> String {
     let current = followers.iter().filter(|one| one.is_current).count();
     let of = format!("{current} of {}", followers.len());

@@ -15,7 +15,7 @@ pub enum Wish {
 /// Why a brake cannot be changed like that.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is held everywhere, so no cluster can be let go alone.
+    /// It is suspended everywhere, so it cannot be resumed in one cluster alone.
     #[error("it is suspended everywhere, not only in {0}")]
     Everywhere(String),
 }

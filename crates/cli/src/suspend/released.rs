@@ -14,7 +14,7 @@ const SHOWN_MAX: usize = 20;
 /// How many names are in one.
 const NAMES_MAX: usize = 6;
 
-/// A template and the clusters in which it would be let go.
+/// A template and the clusters in which it would be dispatched again.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Released {
     /// The template.
@@ -23,7 +23,7 @@ pub struct Released {
     pub clusters: Vec<String>,
 }
 
-/// What changes would let go.
+/// What the changes would release.
 pub fn released(
     snapshot: &Snapshot,
     change: &Change,

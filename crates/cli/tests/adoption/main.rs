@@ -18,7 +18,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long controllers that wanted to write something would need for it, and more.
 const QUIET: Duration = Duration::from_secs(15);
-/// Who the controllers are in the member.
+/// The user name of the controllers in the member.
 const ACCOUNT: &str = "system:serviceaccount:karmada-cluster:karmada-member1";
 
 #[tokio::test(flavor = "multi_thread")]

@@ -204,7 +204,7 @@ async fn namespaces_of_others_stay(plane: &Plane) {
         let accounts = get(member, &format!("/api/v1/namespaces/{place}/serviceaccounts")).await;
         assert!(!accounts.expect("a list").to_string().contains("karmada-"));
     }
-    // Who left what is not empty can come again for the rest.
+    // An `unjoin` that left a namespace because it was not empty can be repeated.
     let path = "/api/v1/namespaces/made/configmaps/settings";
     assert!(member.door().request(Method::DELETE, path, "").await.0.is_success());
     let left = unjoin(plane, "member3", 2, &["--cluster-namespace=made"]);

@@ -121,7 +121,7 @@ fn everything_fits_on_a_terminal_and_is_plain_in_a_pipe() {
     ];
     for line in lines {
         let (_, seen) = on_a_terminal(&terminal, line, "n");
-        // Who answers presses Enter.
+        // A user presses Enter after the answer.
         let seen = seen.replace("[y/N] ", "[y/N]\n");
         let too_wide = plain(&seen).lines().find(|line| line.chars().count() > 80).map(str::to_owned);
         // kubectl's wide tables are wider than that, too.

@@ -92,7 +92,7 @@ fn write(terminal: &Terminal, name: &str, object: &Value) {
     std::fs::write(terminal.home.path().join(name), object.to_string()).expect("it can be written");
 }
 
-/// Types it, with everything logged, and looks at all that comes of it.
+/// Runs it at the highest log level, and checks all output.
 fn look(terminal: &Terminal, line: &str) -> String {
     let said = run(terminal.home.path(), line, &[("LONGSHORE_LOG", "trace")]);
     let all = said.stdout + &said.stderr;

@@ -15,7 +15,7 @@ pub fn kubeconfig(terminal: &Terminal, name: &str, line: &str) -> PathBuf {
     file
 }
 
-/// Who the server says that the owner of a kubeconfig is.
+/// The identity of a kubeconfig, as the server reports it.
 fn review(file: &std::path::Path) -> Value {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let review = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" });
@@ -101,7 +101,7 @@ fn a_kubeconfig_for_a_service_account_is_one_command() {
     let file = file.to_str().expect("temporary paths are readable");
     let text = std::fs::read_to_string(file).expect("the file");
     assert!(text.contains("- name: \"team-a/deployer\"\n  user:\n    token: "), "{text}");
-    // It is who it says, and has no rights before a role is bound to it.
+    // It has the identity it names, and no rights before a role is bound to it.
     let said = run(home, &format!("suspend deploy/web --kubeconfig {file}"), &[]);
     assert!(said.stderr.contains("system:serviceaccount:team-a:deployer"), "{}", said.stderr);
 }

@@ -253,7 +253,7 @@ pub async fn dependencies(ground: &Environment) {
     let patch = json!({ "metadata": { "annotations": { "resourcebinding.karmada.io/dependencies": stolen.to_string() } } });
     let (status, answer) = mallory.ask(Method::PATCH, &path, patch).await;
     assert_eq!(status, StatusCode::OK, "{answer}");
-    // One without a template, so that only what it says itself can be believed.
+    // A binding without a template, so that only its own annotation names dependencies.
     let mut ghost = binding("ghost-deployment", reference("apps/v1", "Deployment", "team-a", "ghost"));
     ghost["metadata"]["annotations"]["resourcebinding.karmada.io/dependencies"] = stolen.to_string().into();
     mallory.make(&format!("{BINDINGS}/team-a/resourcebindings"), ghost).await;

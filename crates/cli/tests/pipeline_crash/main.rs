@@ -63,7 +63,7 @@ fn second() -> u64 {
 async fn act_and_kill(side: &mut Side, action: &Action, chance: &mut Dice, left: usize) -> usize {
     let kills = usize::try_from(chance.below(4)).expect("small").min(left);
     for _ in 0..kills {
-        // Short moments hit the request, longer ones what comes of it.
+        // Short delays hit the request, longer ones the reconciles that it causes.
         let longest = 1 << (8 + chance.below(12));
         let moment = Duration::from_micros(chance.below(longest));
         let doing = tokio::spawn(side.doing(action.clone()));

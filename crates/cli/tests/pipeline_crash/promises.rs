@@ -13,7 +13,7 @@ pub fn check(action: &Action, before: &State, after: &State) {
     for member in MEMBERS {
         let (had, has) = (&before.members[member], &after.members[member]);
         for (path, object) in has {
-            // Suspension blocks no deletion (U4), and who preserves objects has them let go instead.
+            // Suspension blocks no deletion (U4), and with `preserveResourcesOnDeletion` objects are released instead.
             let held = before.suspended.contains(path) && after.suspended.contains(path) && object.managed;
             if held && !by_hand(action, member, path) {
                 check_held(action, had, path, object);

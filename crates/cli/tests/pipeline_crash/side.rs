@@ -13,7 +13,7 @@ use crate::actions::Action;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
 pub const MEMBERS: [&str; 3] = ["member1", "member2", "member3"];
-/// How often everything has to look idle in a row before it is believed.
+/// How many polls in a row have to find everything idle.
 const LOOKS: usize = 3;
 
 /// A running control plane and its members.

@@ -145,7 +145,7 @@ fn name(metadata: &Value) -> &str {
     metadata["name"].as_str().expect("everything has a name")
 }
 
-/// Spec or data, and the marks without those that are drawn by lot or counted.
+/// Spec or data, and the labels and annotations without random or counted ones.
 fn plain(object: &Value) -> Value {
     json!({ "spec": object["spec"], "data": object["data"], "labels": marks(object, "labels"),
             "annotations": marks(object, "annotations") })
@@ -166,7 +166,7 @@ fn claim(object: &Value) -> Value {
     json!([marks(object, "labels"), marks(object, "annotations")])
 }
 
-/// Our entry among those who manage the object, who it is, and the generation of its spec.
+/// The uid and our entries in `managedFields`.
 fn written(object: &Value) -> Value {
     let metadata = &object["metadata"];
     let managers = metadata["managedFields"].as_array().into_iter().flatten();

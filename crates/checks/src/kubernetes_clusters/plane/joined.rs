@@ -49,7 +49,7 @@ impl Plane {
     /// Joins another member with this description, and answers with its kubeconfig.
     pub async fn join_another(&mut self, wanted: &Cluster) -> Result<PathBuf> {
         let same = |joined: &Option<Cluster>| joined.as_ref().is_some_and(|one| one.name == wanted.name);
-        // Who comes back is the same cluster as before.
+        // A name that joined before is the same cluster.
         let number = self
             .joined
             .iter()

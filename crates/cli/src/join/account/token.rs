@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use super::{Account, BOUND_TYPE, LAST_USED, LOOK, PATIENCE, TOKEN_OF, TOKEN_TYPE, TOKEN_USER};
 use crate::output::tell;
 
-/// What proves who we are there.
+/// The tokens of our service accounts in the member.
 pub struct Tokens {
     /// For the controllers.
     pub controllers: Token,
-    /// For who acts in the name of users.
+    /// For requests that impersonate users.
     pub impersonator: Token,
 }
 

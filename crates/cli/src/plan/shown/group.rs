@@ -84,7 +84,7 @@ impl<'p> Group<'p> {
         self.rest.len() + 1
     }
 
-    /// Who they are, so many of them by name.
+    /// The templates, the first few by name.
     pub fn names(&self, most: usize) -> String {
         if self.rest.is_empty() {
             return self.first.template.to_string();
