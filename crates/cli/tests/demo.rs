@@ -35,7 +35,7 @@ fn the_lazy_story() {
 }
 
 #[test]
-fn a_pause_asks_for_enter_and_goes_on_when_nobody_is_there() {
+fn a_pause_asks_for_enter_and_ends_at_the_end_of_input() {
     let output = demo(&["lazy", "--pause"]);
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stdout), said(&["lazy"]));

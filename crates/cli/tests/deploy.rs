@@ -104,7 +104,7 @@ fn values_decide() {
 }
 
 #[test]
-fn values_that_nobody_reads_are_refused() {
+fn unknown_values_are_refused() {
     let chart = deploy("chart");
     for setting in ["controllers.replicas=0", "controllers.replica=3", "controllers.webhookURL=http://x"] {
         let words = ["template", "longshore", chart.to_str().expect("a path"), "--set", setting];

@@ -320,7 +320,7 @@ async fn check_locked_out(door: &ApiClient, but_for: &[&str]) {
 }
 
 #[tokio::test]
-async fn without_a_certificate_nobody_gets_in() {
+async fn clients_without_a_certificate_are_rejected() {
     let home = directory();
     let server = start(home.path());
     let door = ApiClient::anonymous(&server.kubeconfig);
@@ -333,7 +333,7 @@ async fn without_a_certificate_nobody_gets_in() {
 }
 
 #[tokio::test]
-async fn with_a_foreign_certificate_nobody_gets_in() {
+async fn clients_with_a_foreign_certificate_are_rejected() {
     let (home, abroad) = (directory(), directory());
     let (server, foreign) = (start(home.path()), start(abroad.path()));
     check_locked_out(&ApiClient::with_credentials_of(&server.kubeconfig, &foreign.kubeconfig), &[]).await;
@@ -367,7 +367,7 @@ fn feature_gates_that_differ_are_told() {
 }
 
 #[test]
-fn a_feature_gate_that_nobody_knows() {
+fn an_unknown_feature_gate() {
     let output = refused(&["--feature-gates=PolicyPreemption=true"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");

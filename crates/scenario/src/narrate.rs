@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_story_tells_what_each_step_changed() {
+    fn a_story_reports_what_each_step_changed() {
         let there = r#"Some((Some("PropagationPolicy pp"), ["member1"]))"#;
         let lines = story("[member1]").expect("it goes well");
         let expected = [

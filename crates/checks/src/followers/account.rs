@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_saw_everything_between_lists_is_believed() {
+    fn a_complete_follower_passes() {
         let check =
             |stretches: &[Stretch], told: usize| assert_eq!(judge_stretches(stretches, &log()), Ok(told));
         check(&[stretch(&[], &[3, 5, 6, 9, 10])], 5);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_did_not_is_found_out() {
+    fn an_inconsistent_follower_fails() {
         let check = |stretches: &[Stretch], why: &str| {
             let found = judge_stretches(stretches, &log()).expect_err("something is wrong");
             assert!(found.contains(why), "{found}");

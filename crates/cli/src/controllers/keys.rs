@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_is_believed_after_nobody_keeps_it() {
+    fn the_authority_in_use_stays_in_the_bundle_after_its_secret_is_deleted() {
         let first = next(None, None, "a", day(0)).expect("they can be made");
         let other = next(None, Some(&first), "a", day(1)).expect("they can be made");
         assert_ne!((&other.authority, &other.server), (&first.authority, &first.server));

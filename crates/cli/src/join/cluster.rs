@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_namespace_is_the_one_it_has_joined_with_unless_somebody_says_another() {
+    fn the_namespace_is_the_one_it_has_joined_with_unless_a_flag_names_another() {
         let check = |said: Option<&str>, joined_with: Option<&str>, expected: &str| {
             let arguments =
                 Whereabouts { cluster_namespace: said.map(str::to_owned), ..Whereabouts::default() };

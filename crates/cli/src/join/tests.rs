@@ -74,7 +74,7 @@ fn nobody() -> Rest {
 }
 
 #[tokio::test]
-async fn names_that_cannot_be_written_are_refused_before_anybody_is_asked() {
+async fn invalid_names_are_refused_before_any_request() {
     let check = async |name: &str, expected: &str| {
         let said = arguments(&[name]);
         let cluster = manifest(&said, "ns", &place("https://10.0.0.5:6443", ""), "id", None);

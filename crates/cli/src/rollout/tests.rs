@@ -24,7 +24,7 @@ fn lazy(clusters: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn nobody_follows() {
+fn no_template_follows() {
     let mut stage = Stage::new();
     stage.policy("pp", lazy(&["member1"]));
     check(

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_tells_what_is_wanted() {
+    fn completion_follows_the_words_before_the_cursor() {
         let check = |line: &str, expected: Option<Wanted>| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             assert_eq!(wanted(&words), expected, "{line:?}");

@@ -91,7 +91,7 @@ fn every_command_knows_what_is_left_out() {
 }
 
 #[test]
-fn where_nobody_answers_the_error_says_what_to_do() {
+fn without_a_server_the_error_has_a_hint() {
     let home = tempfile::tempdir().expect("there is room for a temporary directory");
     let nowhere = run(home.path(), "status", &[]);
     assert_eq!(nowhere.code, Some(1));

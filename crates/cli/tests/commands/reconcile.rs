@@ -29,7 +29,7 @@ fn pending() -> Terminal {
 }
 
 #[test]
-fn what_waits_takes_effect_when_somebody_asks() {
+fn pending_changes_take_effect_on_reconcile() {
     let terminal = pending();
     let why = terminal.ok("why deploy/a");
     assert!(why.contains("Now: longshore reconcile deployment.apps/a -n default"), "{why}");

@@ -89,7 +89,7 @@ fn apply_on_the_server_for_show_only() {
 }
 
 #[test]
-fn diff_tells_by_its_exit_code() {
+fn diff_reports_by_its_exit_code() {
     let Some(kubectl) = kubectl() else { return };
     kubectl.write("web.yaml", WEB);
     kubectl.fails("diff -f web.yaml").shows("+kind: Deployment\n");

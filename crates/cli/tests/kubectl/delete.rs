@@ -102,7 +102,7 @@ fn orphans_stay() {
 }
 
 #[test]
-fn dependents_of_nobody_are_collected() {
+fn dependents_of_a_missing_owner_are_collected() {
     let Some(kubectl) = kubectl_with_housekeeping() else { return };
     let child = "{apiVersion: v1, kind: Secret, metadata: {name: child, ownerReferences:
        [{apiVersion: v1, kind: ConfigMap, name: gone, uid: 00000000-0000-4000-8000-000000000000}]}}";

@@ -229,7 +229,7 @@ fn hundreds_of_clusters_still_fit_on_a_screen() {
 }
 
 #[test]
-fn nobody_selects_it() {
+fn no_policy_selects_it() {
     let mut stage = Stage::new();
     stage.nginx(2);
     stage.check_onto(
