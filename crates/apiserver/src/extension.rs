@@ -13,6 +13,7 @@ use crate::authn::Identity;
 use crate::authz::{Action, Object};
 use crate::content;
 use crate::engine::Engine;
+use crate::registry::Resource;
 use crate::run_blocking::run_blocking;
 use crate::verbs::{Answer, Call, Sent};
 use apimachinery::error::ApiError;
@@ -81,6 +82,51 @@ pub struct Request<'a> {
     pub body: Value,
     /// The requesting user.
     pub caller: Caller<'a>,
+    /// Stored objects.
+    pub stored: Stored<'a>,
+}
+
+/// Reads stored objects without authorisation: the extension has to cut its answer down to what the caller may read.
+#[derive(Clone, Copy)]
+pub struct Stored<'a> {
+    engine: &'a Engine,
+}
+
+impl Stored<'_> {
+    /// Whether the object exists.
+    pub fn has(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> bool {
+        self.entry(api_version, kind, namespace, name).is_some()
+    }
+
+    /// An object; none if it does not exist, or if its stored version needs a conversion.
+    pub fn object(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Option<Value> {
+        let (resource, entry) = self.entry(api_version, kind, namespace, name)?;
+        let is_readable = resource.serves_as_stored(entry.revision);
+        is_readable.then(|| serde_json::from_slice(&entry.value).ok())?
+    }
+
+    /// Every object of a kind that needs no conversion, in one namespace or, if that is empty, in all.
+    pub fn objects(&self, api_version: &str, kind: &str, namespace: &str) -> Vec<Value> {
+        let registry = self.engine.registry.load();
+        let Some(resource) = registry.by_kind(api_version, kind) else { return Vec::new() };
+        let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+        let range = store::Range { prefix: &prefix, ..store::Range::default() };
+        let Ok(page) = self.engine.store.range(&resource.table, range) else { return Vec::new() };
+        page.entries.iter().filter_map(|entry| serde_json::from_slice(&entry.value).ok()).collect()
+    }
+
+    fn entry(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Option<(Arc<Resource>, store::Entry)> {
+        let registry = self.engine.registry.load();
+        let resource = registry.by_kind(api_version, kind)?;
+        let entry = self.engine.store.get(&resource.table, &resource.key(Some(namespace), name))?;
+        Some((Arc::clone(resource), entry))
+    }
 }
 
 /// The requesting user, and what they may do.
@@ -185,6 +231,7 @@ impl Engine {
             query: call.query.pairs().collect(),
             body,
             caller: Caller { engine: self, identity: &call.identity },
+            stored: Stored { engine: self },
         };
         let _room = served.room.acquire().await.map_err(ApiError::internal)?;
         let answered = run_blocking(|| (served.extension.answer)(&request))?;

@@ -15,6 +15,7 @@ use crate::plan::{
     Files, Planned, Request, Saved, Verb, applied, brings, merged, planned, policies_first, shown, state,
 };
 use crate::text::Paint;
+use crate::wait::Wait;
 use crate::{Hint, output};
 
 /// How long to wait for a kind that was just made, and how often.
@@ -42,6 +43,8 @@ pub struct Arguments {
     #[arg(long)]
     approve: bool,
     #[command(flatten)]
+    wait: Wait,
+    #[command(flatten)]
     connection: Connection,
 }
 
@@ -68,7 +71,8 @@ async fn apply_files(arguments: &Arguments) -> Result<()> {
         return Err(anyhow!("nothing was changed"));
     }
     let requests = requests.into_iter().map(|(request, _)| request).collect();
-    make(&control, &approved(requests, &now, arguments.approve)?).await
+    make(&control, &approved(requests, &now, arguments.approve)?).await?;
+    arguments.wait.for_plan(&control, &now.plan).await
 }
 
 /// Plans again, and applies it if nothing is different.
@@ -85,7 +89,8 @@ async fn apply_saved(arguments: &Arguments, plan: &Path) -> Result<()> {
     let requests = requests.into_iter().map(|(request, _)| request).collect();
     let requests = approved(requests, &now, arguments.approve)?;
     make(&control, &requests).await?;
-    output::print(&format!("{}\n", now.plan.totals))
+    output::print(&format!("{}\n", now.plan.totals))?;
+    arguments.wait.for_plan(&control, &now.plan).await
 }
 
 /// Makes the changes in their order, and prints each.

@@ -2,11 +2,19 @@
 //! user: for users who may not read everything. Other users read lists and compute locally, as with servers without
 //! that group.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use controllers::rest::{Collection, Error, Path};
+use decide::TemplateKey;
+use decide::progress::Progress;
 use decide::snapshot::Change;
 use http::Method;
-use plane::extension::{API_VERSION, EXPLANATIONS, PLANS, Planned, REPORTS, explanation_name};
+use plane::extension::{
+    API_VERSION, DELIVERY_REVIEW_TEMPLATES_MAX, DELIVERY_REVIEWS, EXPLANATIONS, PLANS, Planned, REPORTS,
+    explanation_name,
+};
 use plane::reports::Explanation;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -74,6 +82,29 @@ impl Control {
         }
         let doing = format!("explain {}", target.printed());
         self.ask(Method::GET, &path, None).await.map_err(|error| refused(error, &doing))
+    }
+
+    /// How far templates are on their way to members.
+    pub async fn computed_progress(&self, templates: &BTreeSet<Arc<TemplateKey>>) -> Result<Vec<Progress>> {
+        let mut by_namespace: BTreeMap<&str, Vec<&TemplateKey>> = BTreeMap::new();
+        for key in templates {
+            by_namespace.entry(&key.namespace).or_default().push(key);
+        }
+        let mut all = Vec::new();
+        for (namespace, keys) in by_namespace {
+            let path = Collection::new(API_VERSION, DELIVERY_REVIEWS, namespace).path().clone();
+            for some in keys.chunks(DELIVERY_REVIEW_TEMPLATES_MAX) {
+                let body = json!({
+                    "apiVersion": API_VERSION, "kind": "DeliveryReview", "spec": { "templates": some },
+                });
+                let answer: Vec<Progress> = self
+                    .ask(Method::POST, &path, Some(&body))
+                    .await
+                    .map_err(|error| refused(error, "ask how far it is"))?;
+                all.extend(answer);
+            }
+        }
+        Ok(all)
     }
 
     /// A report about the cluster or, for users without rights there, about the namespace of the connection.

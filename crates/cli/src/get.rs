@@ -13,6 +13,7 @@ use crate::get::silent::Silent;
 use crate::kinds::Kinds;
 use crate::output::{self, Format};
 use crate::progress::saying;
+use crate::watch::{View, watch};
 use crate::{Hint, members};
 
 mod asked;
@@ -40,6 +41,9 @@ pub struct Arguments {
     /// Only in these clusters [default: all]
     #[arg(long, short = 'C', value_name = "NAME", value_delimiter = ',')]
     clusters: Vec<String>,
+    /// Show the table again whenever it changes, until Ctrl-C
+    #[arg(long, short)]
+    watch: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -57,19 +61,50 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let control = arguments.connection.open().await?;
     let kinds = Kinds::of(&control.rest).await?;
     let question = question(arguments, &control, &kinds)?;
+    if arguments.watch && !matches!(arguments.output, None | Some(Form::Wide)) {
+        let hint = Hint("leave -o out, or write -o wide".to_owned());
+        return Err(anyhow::Error::new(hint).context("--watch shows a table"));
+    }
     if control.computes().await? {
         return computed::run(arguments, &control, &question).await;
     }
-    let clusters = members::chosen(&control, &arguments.clusters).await?;
-    let asked = clusters.iter().map(|cluster| {
-        let (control, question) = (&control, &question);
-        async move {
-            let answer = match members::reach(control, cluster).await {
-                Ok(rest) => question.ask(&rest).await,
-                Err(error) => Err(error),
-            };
-            (cluster, answer)
-        }
+    if arguments.watch {
+        return watch(async || view(arguments, &control, &question).await).await;
+    }
+    let (answers, silent) = answers(arguments, &control, &question).await?;
+    print(arguments, &question, &answers, &silent)?;
+    complain(&question, &answers, &silent)
+}
+
+/// The table and the clusters that do not answer, to be shown again when more than ages changes.
+async fn view(arguments: &Arguments, control: &Control, question: &Question) -> Result<View> {
+    let (answers, silent) = answers(arguments, control, question).await?;
+    let silent: String = silent.iter().map(|one| format!("{one}\n")).collect();
+    let is_wide = arguments.output == Some(Form::Wide);
+    let table = |answers: &[(String, Answer)]| match shown::table(answers, arguments.all_namespaces, is_wide)
+    {
+        empty if empty.is_empty() => format!("No resources found.\n{silent}"),
+        table => format!("{table}{silent}"),
+    };
+    let text = table(&answers);
+    let ageless: Vec<(String, Answer)> =
+        answers.into_iter().map(|(cluster, answer)| (cluster, answer.without_ages())).collect();
+    Ok(View { text, compared: table(&ageless), is_done: false })
+}
+
+/// What every cluster says, and the clusters that do not answer.
+async fn answers(
+    arguments: &Arguments,
+    control: &Control,
+    question: &Question,
+) -> Result<(Vec<(String, Answer)>, Vec<Silent>)> {
+    let clusters = members::chosen(control, &arguments.clusters).await?;
+    let asked = clusters.iter().map(|cluster| async move {
+        let answer = match members::reach(control, cluster).await {
+            Ok(rest) => question.ask(&rest).await,
+            Err(error) => Err(error),
+        };
+        (cluster, answer)
     });
     let (mut answers, mut silent) = (Vec::new(), Vec::new());
     for (cluster, answer) in saying("asking the clusters", join_all(asked)).await {
@@ -78,8 +113,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             Err(error) => silent.push(Silent::of(cluster, &error)),
         }
     }
-    print(arguments, &question, &answers, &silent)?;
-    complain(&question, &answers, &silent)
+    Ok((answers, silent))
 }
 
 fn question(arguments: &Arguments, control: &Control, kinds: &Kinds) -> Result<Question> {

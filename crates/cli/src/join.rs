@@ -8,11 +8,13 @@ use api::kinds::CLUSTER;
 use controllers::rest::{Collection, Error, Path, Rest};
 use decide::Gates;
 use decide::admission::{Operation, Review, admission};
+use decide::readiness::unknown;
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
 use crate::progress::saying;
+use crate::wait::{Awaited, Pending, Wait};
 use crate::{Hint, output};
 
 mod account;
@@ -56,6 +58,8 @@ pub struct Arguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    wait: Wait,
+    #[command(flatten)]
     connection: Connection,
 }
 
@@ -81,7 +85,24 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
              yet: {} cannot be reached from here, and the controllers did not come. Do it again once they did\n",
             joining.place.endpoint
         ),
-    })
+    })?;
+    let awaited = Awaited { what: "cluster", count: 1 };
+    arguments.wait.until(awaited, async || unready(&control.rest, name).await).await
+}
+
+/// A cluster that is not ready, and why.
+async fn unready(control: &Rest, name: &str) -> Result<Vec<Pending>> {
+    let cluster: Option<Cluster> = control.get(&Collection::of(&CLUSTER, "").object(name)).await?;
+    let lacks = match cluster.as_ref().map(unknown) {
+        None => Some("it is not there any more".to_owned()),
+        Some(unknown) => unknown.map(|unknown| unknown.because),
+    };
+    let pending = lacks.map(|lacks| Pending {
+        what: format!("cluster {name}"),
+        lacks,
+        explained_by: "longshore status".to_owned(),
+    });
+    Ok(pending.into_iter().collect())
 }
 
 /// Adds a hint how to clean up: what a join that failed half-way left is known only in the member.

@@ -51,6 +51,7 @@ mod test_server;
 mod text;
 mod up;
 mod version;
+mod wait;
 mod watch;
 mod why;
 

@@ -35,7 +35,8 @@ pub async fn saying<T>(what: &str, done: impl Future<Output = T>) -> T {
     }
 }
 
-fn talk(text: &str) {
+/// Writes to a terminal as it is, without the end of a line.
+pub fn talk(text: &str) {
     let mut stderr = std::io::stderr();
     // If stderr is closed, no reader misses the message.
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

@@ -1,6 +1,8 @@
 //! `longshore promote`: adopts an object that already runs in a member: creates its template, and a policy that keeps
 //! it where it is. Plans the effect before anything is written.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use api::kinds::{CLUSTER_PROPAGATION_POLICY, PROPAGATION_POLICY};
 use api::{labels, names};
@@ -16,6 +18,7 @@ use crate::connection::{Connection, Control};
 use crate::get::hide;
 use crate::kinds::{Kinds, Target};
 use crate::output::{self, Format};
+use crate::wait::Wait;
 use crate::{Hint, members};
 
 /// Arguments of `longshore promote`.
@@ -30,6 +33,8 @@ pub struct Arguments {
     /// Only print the template and the policy
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    wait: Wait,
     #[command(flatten)]
     connection: Connection,
 }
@@ -53,7 +58,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let kind = kind_of_policy(&target);
     output::print(&format!("{}.{}/{name} created\n", kind.singular(), kind.group))?;
     create(&control, &target.kind.collection(&target.namespace), &template, "template").await?;
-    output::print(&format!("{} promoted from {}\n", target.printed(), arguments.cluster))
+    output::print(&format!("{} promoted from {}\n", target.printed(), arguments.cluster))?;
+    arguments.wait.for_templates(&control, std::iter::once(Arc::new(target.template()))).await
 }
 
 async fn found(control: &Control, target: &Target, cluster: &str) -> Result<Value> {

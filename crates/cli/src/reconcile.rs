@@ -18,6 +18,7 @@ use crate::connection::{Connection, Control};
 use crate::consent::{Answer, Consent, approving};
 use crate::kinds::{Kinds, Target};
 use crate::plan::{Beyond, Planned, merged};
+use crate::wait::Wait;
 use crate::{Hint, output, policies};
 
 mod computed;
@@ -42,6 +43,8 @@ pub struct Arguments {
     policy: Option<String>,
     #[command(flatten)]
     consent: Consent,
+    #[command(flatten)]
+    wait: Wait,
     #[command(flatten)]
     connection: Connection,
 }
@@ -75,7 +78,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         });
         return output::print(&lines.collect::<String>());
     }
-    ask(&control, &waiting, arguments.consent.approve).await
+    ask(&control, &waiting, arguments.consent.approve).await?;
+    arguments.wait.for_plan(&control, &planned.plan).await
 }
 
 fn counted(templates: usize) -> String {

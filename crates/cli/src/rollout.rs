@@ -17,6 +17,7 @@ use crate::consent::{Answer, Consent, approving};
 use crate::output::{self, Format};
 use crate::plan::{Request, merged, planned, replaced};
 use crate::policies::{self, Found};
+use crate::wait::Wait;
 use crate::watch::{View, watch};
 
 mod shown;
@@ -87,6 +88,8 @@ struct Undo {
     #[command(flatten)]
     consent: Consent,
     #[command(flatten)]
+    wait: Wait,
+    #[command(flatten)]
     connection: Connection,
 }
 
@@ -123,7 +126,7 @@ async fn status(arguments: &Status) -> Result<()> {
         let newest = generation(&found.object);
         let text = shown::followers(&found.printed(), newest, &followers, arguments.all);
         let is_done = !arguments.watch || followers.iter().all(|one| one.is_current);
-        Ok(View { text, is_done })
+        Ok(View::of(text, is_done))
     })
     .await
 }
@@ -198,7 +201,7 @@ async fn undo(arguments: &Undo) -> Result<()> {
         let command = format!("longshore reconcile --policy {}", arguments.policy);
         output::tell(&format!("Templates follow when they change; to let them follow now: {command}"));
     }
-    Ok(())
+    arguments.wait.for_plan(&control, &planned.plan).await
 }
 
 /// Writes the policy. Its status is written all the time, so it may take more than one try.

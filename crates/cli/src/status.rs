@@ -39,34 +39,37 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             &format!("the controllers do not run, because with their feature gates {why}"),
         ));
     }
-    match arguments.output {
-        Some(format) => format.print(&seen(&control).await?),
-        None if arguments.watch => {
-            watch(async || Ok(View { text: text(&seen(&control).await?), is_done: false })).await
+    // Said once, however often the report is shown.
+    let mut is_noted = false;
+    let mut look = async || {
+        let (report, is_of_namespace) = seen(&control).await?;
+        if is_of_namespace && !is_noted {
+            output::tell(&format!("note: this is what you may see, in namespace {}", control.namespace));
+            is_noted = true;
         }
-        None => output::print(&text(&seen(&control).await?)),
+        anyhow::Ok(report)
+    };
+    match arguments.output {
+        Some(format) => format.print(&look().await?),
+        None if arguments.watch => watch(async || Ok(View::of(text(&look().await?), false))).await,
+        None => output::print(&text(&look().await?)),
     }
 }
 
-/// The report for a user who may not read everything.
-async fn computed(control: &Control) -> Result<Report> {
-    let answer = control.computed_report::<Report>("status").await?;
-    if answer.is_of_namespace {
-        output::tell(&format!("note: this is what you may see, in namespace {}", control.namespace));
-    }
-    Ok(Report { context: control.context.clone(), ..answer.report })
-}
-
-async fn seen(control: &Control) -> Result<Report> {
+/// The report, and whether it is only about the namespace of the connection: what a user may see who may not read
+/// everything.
+async fn seen(control: &Control) -> Result<(Report, bool)> {
     if control.computes().await? {
-        return computed(control).await;
+        let answer = control.computed_report::<Report>("status").await?;
+        let report = Report { context: control.context.clone(), ..answer.report };
+        return Ok((report, answer.is_of_namespace));
     }
     let snapshot = control.snapshot().await?;
     let gates = control.feature_gates().await?.changed();
     let mut report = report(&snapshot, control.context.clone(), gates);
     let unready = control.rest.fetch_text(&Path::fixed("/readyz")).await.err();
     report.problems = unready.map(|error| problems(&error)).unwrap_or_default();
-    Ok(report)
+    Ok((report, false))
 }
 
 /// What a server that is not ready says of itself; nothing about one that does not let us ask.

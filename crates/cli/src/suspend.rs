@@ -15,6 +15,7 @@ use crate::plan::{Planned, Request, merged, planned};
 use crate::suspend::brake::{Wish, brake, is_same};
 use crate::suspend::released::released;
 use crate::text::Paint;
+use crate::wait::Wait;
 use crate::{Hint, members, output, plan};
 
 mod brake;
@@ -28,6 +29,8 @@ const TRIES: usize = 5;
 pub struct Suspend {
     #[command(flatten)]
     what: What,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 /// Arguments of `longshore resume`.
@@ -37,6 +40,8 @@ pub struct Resume {
     what: What,
     #[command(flatten)]
     consent: Consent,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 #[derive(clap::Args)]
@@ -77,8 +82,14 @@ pub async fn suspend(arguments: &Suspend) -> Result<()> {
     if is_same(braked.suspension()?.as_ref(), after.as_ref()) {
         return output::print(&format!("{} already suspended\n", braked.printed));
     }
+    // Only what is waited for has to be known.
+    let planned = match arguments.wait.wait {
+        true => braked.planned(&control, after.as_ref()).await?,
+        false => Planned::default(),
+    };
     braked.write(&control, after.as_ref(), None).await?;
-    output::print(&format!("{} suspended\n", braked.printed))
+    output::print(&format!("{} suspended\n", braked.printed))?;
+    arguments.wait.for_plan(&control, &planned.plan).await
 }
 
 /// Lets a policy or a template go, after saying what that dispatches.
@@ -103,7 +114,8 @@ pub async fn resume(arguments: &Resume) -> Result<()> {
         Answer::Agreed(approval) => approval,
     };
     braked.write(&control, after.as_ref(), approval.as_deref()).await?;
-    output::print(&format!("{} resumed\n", braked.printed))
+    output::print(&format!("{} resumed\n", braked.printed))?;
+    arguments.wait.for_plan(&control, &planned.plan).await
 }
 
 /// Prints what a change releases; for users who may not read everything, from a plan that the control plane computes.
@@ -228,8 +240,21 @@ impl Braked {
         let object = self.object.as_ref().unwrap_or(&self.draft);
         let is_its = |kind: &&api::Kind| object["kind"] == kind.kind;
         let kind = kinds::ALL.iter().find(is_its).context("find the kind of what holds it")?;
-        let patch = (!self.goes(after)).then(|| json!({ "spec": { "suspension": cleared(after) } }));
-        planned(control, &[(Request::change(kind, object, patch), self.object.clone())]).await
+        let request = match &self.object {
+            None => Request::create(kind, &self.drafted(after)),
+            Some(object) => {
+                let patch = (!self.goes(after)).then(|| json!({ "spec": { "suspension": cleared(after) } }));
+                Request::change(kind, object, patch)
+            }
+        };
+        planned(control, &[(request, self.object.clone())]).await
+    }
+
+    /// The object that holds it, where there is none yet.
+    fn drafted(&self, after: Option<&Suspension>) -> Value {
+        let mut draft = self.draft.clone();
+        draft["spec"]["suspension"] = json!(after);
+        draft
     }
 
     /// Writes the brake. A policy's status is written all the time, so it may take more than one try.
@@ -287,11 +312,7 @@ impl Braked {
                 let patch = json!({ "metadata": { "resourceVersion": version }, "spec": { "suspension": cleared(after) } });
                 control.rest.merge(&path, &merged(&patch, &approving(approval))).await.map(drop)
             }
-            None => {
-                let mut draft = self.draft.clone();
-                draft["spec"]["suspension"] = json!(after);
-                control.rest.create(&self.collection, &draft).await.map(drop)
-            }
+            None => control.rest.create(&self.collection, &self.drafted(after)).await.map(drop),
         }
     }
 }

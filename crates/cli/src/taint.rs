@@ -5,12 +5,14 @@ use api::kinds::CLUSTER;
 use api::taint::{NO_EXECUTE, NO_SCHEDULE};
 use api::{Cluster, Taint};
 use controllers::rest::{Collection, Error};
+use decide::plan::Plan;
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
 use crate::consent::{Answer, Consent, approving};
-use crate::plan::{Request, merged, planned};
+use crate::plan::{Planned, Request, merged, planned};
 use crate::taint::wish::{Wish, wished};
+use crate::wait::Wait;
 use crate::{Hint, members, output};
 
 mod wish;
@@ -34,6 +36,8 @@ pub struct Arguments {
     overwrite: bool,
     #[command(flatten)]
     consent: Consent,
+    #[command(flatten)]
+    wait: Wait,
     #[command(flatten)]
     connection: Connection,
 }
@@ -61,12 +65,18 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let name = &arguments.cluster;
     let wanted = |taints| wished(taints, &wishes, arguments.overwrite);
     let evicts = |wish: &Wish| matches!(wish, Wish::Set(taint) if taint.effect == NO_EXECUTE);
-    let mut approval = None;
-    if arguments.consent.dry_run || wishes.iter().any(evicts) {
-        match agreed(&control, arguments, wanted).await? {
-            Answer::Shown => return Ok(()),
-            Answer::Agreed(given) => approval = given,
+    let (mut approval, mut plan) = (None, Plan::default());
+    let asks = arguments.consent.dry_run || wishes.iter().any(evicts);
+    if asks || arguments.wait.wait {
+        let planned = planned_change(&control, name, wanted).await?;
+        if asks {
+            let question = format!("Change the taints of cluster {name}?");
+            match arguments.consent.to(&question, &planned)? {
+                Answer::Shown => return Ok(()),
+                Answer::Agreed(given) => approval = given,
+            }
         }
+        plan = planned.plan;
     }
     change(&control, name, approval.as_deref(), wanted).await?;
     let (sets, removes) = (wishes.iter().any(Wish::sets), wishes.iter().any(|wish| !wish.sets()));
@@ -75,25 +85,24 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         (true, false) => "tainted",
         _ => "untainted",
     };
-    output::print(&format!("cluster/{name} {done}\n"))
+    output::print(&format!("cluster/{name} {done}\n"))?;
+    arguments.wait.for_plan(&control, &plan).await
 }
 
-/// Shows what the taints evict, and asks.
-async fn agreed(
+/// What other taints of a cluster would do.
+async fn planned_change(
     control: &Control,
-    arguments: &Arguments,
+    name: &str,
     wanted: impl Fn(Vec<Taint>) -> Result<Vec<Taint>, wish::Impossible>,
-) -> Result<Answer> {
-    let name = &arguments.cluster;
-    let cluster = one(members::chosen(control, std::slice::from_ref(name)).await?)?;
+) -> Result<Planned> {
+    let cluster = one(members::chosen(control, &[name.to_owned()]).await?)?;
     let taints =
         wanted(cluster.spec.taints).with_context(|| format!("change the taints of cluster {name}"))?;
     let path = Collection::of(&CLUSTER, "").object(name);
     let live: Option<Value> = control.rest.get(&path).await?;
     let live = live.ok_or_else(|| anyhow!("cluster {name} has just gone"))?;
     let request = Request::change(&CLUSTER, &live, Some(json!({ "spec": { "taints": taints } })));
-    let planned = planned(control, &[(request, Some(live))]).await?;
-    arguments.consent.to(&format!("Change the taints of cluster {name}?"), &planned)
+    planned(control, &[(request, Some(live))]).await
 }
 
 /// Keeps new workloads away from a cluster.

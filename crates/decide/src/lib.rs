@@ -28,6 +28,7 @@ pub mod placement;
 pub mod plan;
 pub mod policy;
 pub mod policy_status;
+pub mod progress;
 pub mod propagation;
 pub mod quantity;
 pub mod readiness;

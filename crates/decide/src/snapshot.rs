@@ -139,6 +139,13 @@ impl Snapshot {
         Some(template)
     }
 
+    /// The override policies that may be about what is in a namespace, or in none.
+    pub(crate) fn overrides_near(&self, namespace: &str) -> Vec<OverridePolicy> {
+        let near = |name: &str| name.is_empty() || name == namespace;
+        let all = self.overrides.iter().filter(|(key, _)| near(&key.namespace));
+        all.map(|(_, policy)| OverridePolicy::clone(policy)).collect()
+    }
+
     /// The template that an object is a state of.
     pub(crate) fn template(&self, object: &Value) -> Option<&Arc<Template>> {
         let part = |path: &[&str]| text(object, path).to_owned();

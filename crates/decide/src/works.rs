@@ -212,6 +212,12 @@ pub(crate) fn goes_directly(purge_mode: Option<PurgeMode>) -> bool {
     purge_mode.is_some_and(PurgeMode::is_direct)
 }
 
+/// Whether a Work brings a Secret, whose values are dropped where Works are read to be compared.
+pub(crate) fn brings_secret(work: &Work) -> bool {
+    let is = |manifest: &serde_json::Value| manifest["apiVersion"] == "v1" && manifest["kind"] == "Secret";
+    work.spec.workload.manifests.iter().any(is)
+}
+
 fn cluster_of(work: &Work) -> &str {
     names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default()
 }

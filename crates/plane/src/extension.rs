@@ -16,10 +16,12 @@ use serde_json::{Value, json};
 use crate::policy_impact::PolicyImpact;
 use crate::reports::{self, Explanation, Onto};
 
+mod deliveries;
 mod plans;
 mod pods;
 mod rights;
 
+pub use deliveries::DELIVERY_REVIEW_TEMPLATES_MAX;
 use rights::Rights;
 
 /// The API group.
@@ -36,10 +38,19 @@ pub const EXPLANATIONS: &str = "explanations";
 /// How things stand: `get` by the name of the report, `status`, `templates` or `copies`.
 pub const REPORTS: &str = "reports";
 
+/// The delivery progress of templates: `create` with their names, answered with what is pending.
+pub const DELIVERY_REVIEWS: &str = "deliveryreviews";
+
 const RESOURCES: &[Computed] = &[
     Computed { plural: PLANS, singular: "plan", kind: "Plan", verbs: &["create"] },
     Computed { plural: EXPLANATIONS, singular: "explanation", kind: "Explanation", verbs: &["get"] },
     Computed { plural: REPORTS, singular: "report", kind: "Report", verbs: &["get"] },
+    Computed {
+        plural: DELIVERY_REVIEWS,
+        singular: "deliveryreview",
+        kind: "DeliveryReview",
+        verbs: &["create"],
+    },
 ];
 
 /// What changes would do, as far as the caller may read.
@@ -86,6 +97,7 @@ pub fn extension(
             PLANS => json!(plans::planned(request, &rights, &snapshot, &gates)?),
             EXPLANATIONS => json!(explanation(request, &rights, &snapshot)?),
             REPORTS => report(request, &rights, &snapshot, &gates)?,
+            DELIVERY_REVIEWS => json!(deliveries::reviewed(request, &rights, snapshot)?),
             _ => return Err(ApiError::no_such_path()),
         };
         Ok(document(request, status))

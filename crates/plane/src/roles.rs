@@ -23,6 +23,7 @@ pub fn roles() -> Vec<Value> {
         "clustertaintpolicies",
     ];
     let (plans, answers) = ([extension::PLANS], [extension::EXPLANATIONS, extension::REPORTS]);
+    let reviews = [extension::DELIVERY_REVIEWS];
     let results = ["resourcebindings", "resourcebindings/status"];
     let policy_admin = json!([
         rule(&all, "policy.karmada.io", &[of_namespace.as_slice(), of_cluster.as_slice()].concat()),
@@ -30,7 +31,7 @@ pub fn roles() -> Vec<Value> {
         rule(&all, "config.karmada.io", &["resourceinterpretercustomizations"]),
         rule(&READ, "cluster.karmada.io", &["clusters", "clusters/status"]),
         rule(&READ, "work.karmada.io", &["resourcebindings", "clusterresourcebindings"]),
-        rule(&["create"], extension::GROUP, &plans),
+        rule(&["create"], extension::GROUP, &[plans, reviews].concat()),
         rule(&["get"], extension::GROUP, &answers),
     ]);
     let gathers = json!([
@@ -56,7 +57,8 @@ pub fn roles() -> Vec<Value> {
             json!([
                 rule(&READ, "policy.karmada.io", &of_namespace),
                 rule(&READ, "work.karmada.io", &results),
-                rule(&["get"], extension::GROUP, &answers)
+                rule(&["get"], extension::GROUP, &answers),
+                rule(&["create"], extension::GROUP, &reviews)
             ]),
         ),
     ]

@@ -14,6 +14,8 @@ use crate::kinds::Kind;
 const PAGE: usize = 500;
 /// How long a member may take for one page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
+/// The column that says how old something is.
+const AGE: &str = "Age";
 /// How rows are asked for.
 const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
@@ -41,6 +43,19 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The same without the column that changes by itself.
+    pub fn without_ages(mut self) -> Self {
+        let age = self.columns.iter().position(|column| text(column, "name") == AGE);
+        if let Some(age) = age {
+            self.columns.remove(age);
+            for item in &mut self.items {
+                let cells = item.get_mut("cells").and_then(Value::as_array_mut);
+                cells.filter(|cells| age < cells.len()).map(|cells| cells.remove(age));
+            }
+        }
+        self
+    }
+
     /// The names of what was found.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.items.iter().map(|item| text(metadata(item), "name"))

@@ -12,24 +12,19 @@ use super::asked::Question;
 use super::{Arguments, Form};
 use crate::connection::Control;
 use crate::output::{self, Format};
+use crate::watch::{View, watch};
 use crate::{Hint, text};
 
 /// Prints the copies that the control plane reports.
 pub async fn run(arguments: &Arguments, control: &Control, question: &Question) -> Result<()> {
-    let answer = control.computed_report::<Vec<CopyReport>>("copies").await?;
-    let mut copies: Vec<CopyReport> =
-        answer.report.into_iter().filter(|copy| is_meant(copy, question)).collect();
-    if !arguments.clusters.is_empty() {
-        copies.retain(|copy| arguments.clusters.contains(&copy.cluster));
+    if arguments.watch {
+        return watch(async || {
+            let copies = copies(arguments, control, question).await?;
+            Ok(View::of(table(&copies, arguments.all_namespaces), false))
+        })
+        .await;
     }
-    if let Some(selector) = &question.selector {
-        let selector =
-            LabelSelector::parse(selector).map_err(|error| anyhow!("read the selector: {error}"))?;
-        let templates = control.computed_report::<Vec<TemplateReport>>("templates").await?.report;
-        let selected = templates.into_iter().filter(|one| selector.matches(|key| one.labels.get(key)));
-        let selected: BTreeSet<_> = selected.map(|one| one.template).collect();
-        copies.retain(|copy| selected.contains(&copy.template));
-    }
+    let copies = copies(arguments, control, question).await?;
     if let Some(missing) =
         question.names.iter().find(|name| !copies.iter().any(|copy| copy.template.name == **name))
     {
@@ -49,8 +44,33 @@ pub async fn run(arguments: &Arguments, control: &Control, question: &Question) 
             let kind = question.kind.printed();
             output::print(&names.into_iter().map(|name| format!("{kind}/{name}\n")).collect::<String>())
         }
-        None | Some(Form::Wide) => output::print(&table(&copies, arguments.all_namespaces)),
+        None | Some(Form::Wide) => match copies.is_empty() {
+            true => {
+                output::tell("No resources found.");
+                Ok(())
+            }
+            false => output::print(&table(&copies, arguments.all_namespaces)),
+        },
     }
+}
+
+/// The copies that are asked for.
+async fn copies(arguments: &Arguments, control: &Control, question: &Question) -> Result<Vec<CopyReport>> {
+    let answer = control.computed_report::<Vec<CopyReport>>("copies").await?;
+    let mut copies: Vec<CopyReport> =
+        answer.report.into_iter().filter(|copy| is_meant(copy, question)).collect();
+    if !arguments.clusters.is_empty() {
+        copies.retain(|copy| arguments.clusters.contains(&copy.cluster));
+    }
+    if let Some(selector) = &question.selector {
+        let selector =
+            LabelSelector::parse(selector).map_err(|error| anyhow!("read the selector: {error}"))?;
+        let templates = control.computed_report::<Vec<TemplateReport>>("templates").await?.report;
+        let selected = templates.into_iter().filter(|one| selector.matches(|key| one.labels.get(key)));
+        let selected: BTreeSet<_> = selected.map(|one| one.template).collect();
+        copies.retain(|copy| selected.contains(&copy.template));
+    }
+    Ok(copies)
 }
 
 fn is_meant(copy: &CopyReport, question: &Question) -> bool {
@@ -63,8 +83,7 @@ fn is_meant(copy: &CopyReport, question: &Question) -> bool {
 
 fn table(copies: &[CopyReport], with_namespace: bool) -> String {
     if copies.is_empty() {
-        output::tell("No resources found.");
-        return String::new();
+        return "No resources found.\n".to_owned();
     }
     let namespace = with_namespace.then_some("NAMESPACE");
     let header: Vec<&str> = namespace.into_iter().chain(["NAME", "CLUSTER", "READY", "STATE"]).collect();

@@ -16,10 +16,8 @@ use super::{remove, secrets};
 use crate::connection::Connection;
 use crate::consent::approving;
 use crate::plan::Beyond;
+use crate::wait::{Awaited, Pending, duration, until};
 use crate::{Hint, output};
-
-/// How often is looked whether it has gone.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// Arguments of `longshore unjoin`.
 #[derive(clap::Args)]
@@ -29,9 +27,9 @@ pub struct Unjoin {
     name: String,
     #[command(flatten)]
     far: cluster::Whereabouts,
-    /// How many seconds to wait until the member has gone
-    #[arg(long, value_name = "N", default_value_t = 60)]
-    wait: u64,
+    /// How long to wait until everything is out of the member, such as 30s, 5m or 1h
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    timeout: Duration,
     /// If it has not gone by then, forget it, whatever is still in it
     #[arg(long)]
     force: bool,
@@ -136,33 +134,50 @@ async fn may_go(name: &str, cluster: Option<&Cluster>, far: Option<&Far>) -> Res
 }
 
 async fn wait(control: &Rest, arguments: &Unjoin, path: &Path) -> Result<()> {
-    let begun = tokio::time::Instant::now();
-    while control.get::<Value>(path).await?.is_some() {
-        if begun.elapsed() > Duration::from_secs(arguments.wait) {
-            if arguments.force {
-                return forget(control, &arguments.name, path).await;
-            }
-            let hint = "do the controllers run, and does the cluster answer? forget it with --force";
-            return Err(anyhow::Error::new(Hint(hint.to_owned()))
-                .context(format!("unjoin {}: it has not gone within {} s", arguments.name, arguments.wait)));
-        }
-        tokio::time::sleep(LOOK).await;
+    let name = &arguments.name;
+    let look = async || left(control, name, path).await;
+    let waited = until(Awaited { what: "cluster", count: 1 }, arguments.timeout, look).await;
+    let Err(error) = waited else { return Ok(()) };
+    if arguments.force {
+        return forget(control, name, path).await;
     }
-    Ok(())
+    let hint = "do the controllers run, and does the cluster answer? wait longer with --timeout, or forget it with \
+                --force";
+    let why = crate::causes(&error);
+    Err(anyhow::Error::new(Hint(hint.to_owned())).context(why).context(format!("unjoin {name}")))
+}
+
+/// A cluster that is still there, and how much is in it.
+async fn left(control: &Rest, name: &str, path: &Path) -> Result<Vec<Pending>> {
+    if control.get::<Value>(path).await?.is_none() {
+        return Ok(Vec::new());
+    }
+    let lacks = match works(control, name).await?.len() {
+        0 => "it is empty and not yet gone".to_owned(),
+        1 => "1 object is not yet removed".to_owned(),
+        count => format!("{count} objects are not yet removed"),
+    };
+    Ok(vec![Pending { what: format!("cluster {name}"), lacks, explained_by: "longshore status".to_owned() }])
+}
+
+/// The names of the Works for a member.
+async fn works(control: &Rest, name: &str) -> Result<Vec<String>> {
+    let works = Collection::of(&WORK, &names::execution_namespace(name));
+    let mut found = Vec::new();
+    let each = |item: api::Unread| {
+        let work: Value = item.read().unwrap_or_default();
+        found.extend(work["metadata"]["name"].as_str().map(str::to_owned));
+    };
+    control.pages(&works, "", each).await.context("list the Works")?;
+    Ok(found)
 }
 
 /// Takes away whatever keeps the Cluster: what is in the member stays there.
 async fn forget(control: &Rest, name: &str, path: &Path) -> Result<()> {
     let namespace = names::execution_namespace(name);
-    let works = Collection::of(&WORK, &namespace);
-    let mut held = Vec::new();
-    let each = |item: api::Unread| {
-        let work: Value = item.read().unwrap_or_default();
-        held.extend(work["metadata"]["name"].as_str().map(str::to_owned));
-    };
-    control.pages(&works, "", each).await.context("list the Works")?;
-    for work in held {
-        release(control, &works.object(&work)).await.with_context(|| format!("release Work {work}"))?;
+    let collection = Collection::of(&WORK, &namespace);
+    for work in works(control, name).await? {
+        release(control, &collection.object(&work)).await.with_context(|| format!("release Work {work}"))?;
     }
     remove(control, &Collection::new("v1", "namespaces", "").object(&namespace)).await?;
     release(control, path).await.with_context(|| format!("release Cluster {name}"))

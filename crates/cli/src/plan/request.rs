@@ -140,6 +140,12 @@ impl Request {
         }
     }
 
+    /// A new object of ours.
+    pub fn create(kind: &api::Kind, object: &Value) -> Self {
+        let change = Self::change(kind, object, Some(object.clone()));
+        Self { verb: Verb::Create, before: String::new(), ..change }
+    }
+
     /// The object as it is now; none if it is not there.
     pub async fn live(&self, rest: &Rest) -> Result<Option<Value>, Error> {
         rest.get(&self.path()).await

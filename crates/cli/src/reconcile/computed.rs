@@ -44,7 +44,8 @@ pub async fn run(arguments: &Arguments, control: &Control, kinds: &Kinds) -> Res
         });
         return output::print(&lines.collect::<String>());
     }
-    ask(control, &waiting, arguments.consent.approve).await
+    ask(control, &waiting, arguments.consent.approve).await?;
+    arguments.wait.for_plan(control, &planned.plan).await
 }
 
 /// The templates that the arguments mean.

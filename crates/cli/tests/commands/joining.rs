@@ -100,7 +100,13 @@ fn is_taken_up(secret: &Value) -> bool {
 async fn credentials_of_members_end_and_are_renewed() {
     let pair = Pair::start();
     let (here, there) = (pair.here(), pair.there());
-    pair.ok("join far");
+    // It ends when the cluster is ready.
+    let told = pair.ok("join far --wait");
+    assert!(told.ends_with(" s: 1 cluster\n"), "{told}");
+    let cluster = get(&here, "/apis/cluster.karmada.io/v1alpha1/clusters/far").await;
+    let conditions = cluster["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let is_ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
+    assert!(conditions.iter().any(is_ready), "{cluster}");
     let joined = until(&here, SECRET, "the controllers take the token up", is_taken_up).await;
     assert!(lets_in(&pair.member, &joined["data"]["token"]).await);
     assert_eq!(annotation(&joined, "token-account"), "karmada-cluster/karmada-far");

@@ -17,4 +17,5 @@ mod shell;
 mod suspend;
 mod tenant;
 mod terminal;
+mod wait;
 mod why;

@@ -298,6 +298,19 @@ fn the_answers_of_the_control_plane_keep_to_the_rights_of_the_caller() {
     check(post(), "/namespaces/team-a/plans", plan(&[&binding]), 403);
     check(post(), "/namespaces/team-a/plans", json!({ "spec": { "changes": "all" } }), 400);
     check(post(), "/namespaces/team-a/plans", plan(&vec![&own; 1_001]), 400);
+    let review = |api_version: &str, kind: &str, namespace: &str, count: usize| {
+        let key = json!({ "apiVersion": api_version, "kind": kind, "namespace": namespace, "name": "web" });
+        json!({ "spec": { "templates": vec![key; count] } })
+    };
+    let own = "/namespaces/team-a/deliveryreviews";
+    check(post(), own, review("apps/v1", "Deployment", "team-a", 1), 201);
+    check(post(), own, review("apps/v1", "Deployment", "team-b", 1), 400);
+    check(post(), own, review("apps/v1", "Deployment", "team-a", 1_001), 400);
+    check(post(), own, review("rbac.authorization.k8s.io/v1", "Role", "team-a", 1), 403);
+    check(post(), own, review("example.com/v1", "Nothing", "team-a", 1), 403);
+    check(post(), own, json!({ "spec": { "templates": "all" } }), 400);
+    check(post(), "/namespaces/team-b/deliveryreviews", review("apps/v1", "Deployment", "team-b", 1), 403);
+    check(post(), "/deliveryreviews", review("apps/v1", "Deployment", "team-a", 1), 403);
     for report in ["status", "templates", "copies"] {
         check(Method::GET, &format!("/namespaces/team-a/reports/{report}"), Value::Null, 200);
         check(Method::GET, &format!("/namespaces/team-b/reports/{report}"), Value::Null, 403);

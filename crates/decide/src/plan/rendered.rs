@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::labels::{CLUSTER_RESOURCE_BINDING_PERMANENT_ID, RESOURCE_BINDING_PERMANENT_ID};
-use api::{Binding, ObjectMeta, OverridePolicy, Work, names};
+use api::{Binding, ObjectMeta, Work, names};
 
 use super::copies::is_synced;
 use super::difference::id;
@@ -14,7 +14,7 @@ use super::{Action, ClusterPlan, Plan, TemplatePlan, Totals};
 use crate::interpret::told_replicas;
 use crate::snapshot::{Interpreters, Snapshot};
 use crate::template::{Template, TemplateKey};
-use crate::works::{Sources, namespace_works, works};
+use crate::works::{Sources, brings_secret, namespace_works, works};
 
 /// Why a template is in the plan whose Works are rendered otherwise.
 const RENDERED: &str = "its Work is not what would be rendered now";
@@ -83,7 +83,7 @@ fn written(
 ) -> BTreeMap<String, ClusterPlan> {
     let mut all = BTreeMap::new();
     if is_synced(template, snapshot) {
-        let overrides = overrides(snapshot, "");
+        let overrides = snapshot.overrides_near("");
         let name = names::work_name(&template.key.kind, &template.key.name, "");
         let found = existing.of_namespaces.get(name.as_str()).map_or(&[][..], Vec::as_slice);
         let sources = Sources {
@@ -98,7 +98,7 @@ fn written(
     let binding = snapshot.bindings.get(&template.key.binding());
     let own = |binding: &&Arc<Binding>| crate::binding::refusal(template, binding).is_none();
     if let Some(binding) = binding.filter(own) {
-        let overrides = overrides(snapshot, &template.key.namespace);
+        let overrides = snapshot.overrides_near(&template.key.namespace);
         let found = existing.of_bindings.get(binding_id(&binding.metadata)).map_or(&[][..], Vec::as_slice);
         let sources = Sources {
             template: Some(template),
@@ -110,13 +110,6 @@ fn written(
         all.extend(differences(works(binding, sources).works, found));
     }
     all
-}
-
-/// The override policies that may be about what is in a namespace, or in none.
-fn overrides(snapshot: &Snapshot, namespace: &str) -> Vec<OverridePolicy> {
-    let near = |name: &str| name.is_empty() || name == namespace;
-    let all = snapshot.overrides.iter().filter(|(key, _)| near(&key.namespace));
-    all.map(|(_, policy)| OverridePolicy::clone(policy)).collect()
 }
 
 /// Works that are missing or say something else.
@@ -135,16 +128,11 @@ fn differences(
                 Action::Create { replicas }
             }
             // The values of Secrets were dropped while reading, so what they say cannot be compared.
-            Some(_) if is_secret(&work) => return None,
+            Some(_) if brings_secret(&work) => return None,
             Some(found) if found.spec.workload != work.spec.workload => Action::Update,
             Some(_) => return None,
         };
         let suspended = work.spec.suspend_dispatching == Some(true);
         Some((cluster, ClusterPlan::of(action, suspended)))
     })
-}
-
-fn is_secret(work: &Work) -> bool {
-    let is = |manifest: &serde_json::Value| manifest["apiVersion"] == "v1" && manifest["kind"] == "Secret";
-    work.spec.workload.manifests.iter().any(is)
 }

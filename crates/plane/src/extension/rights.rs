@@ -70,7 +70,7 @@ impl<'r> Rights<'r> {
     }
 
     /// Whether the caller may read templates of this kind in this namespace.
-    fn sees_template(&self, key: &TemplateKey) -> bool {
+    pub fn sees_template(&self, key: &TemplateKey) -> bool {
         if self.sees_all {
             return true;
         }

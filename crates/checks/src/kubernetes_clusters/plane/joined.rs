@@ -82,7 +82,7 @@ impl Plane {
         let Some(cluster) = self.joined[number].take() else { return Ok(()) };
         let mut command = self.longshore(["unjoin".into(), cluster.name.clone().into()]);
         command.arg("--cluster-kubeconfig").arg(&self.bed.members[number].kubeconfig);
-        let done = command.args(["--force", "--wait=30"]).output()?;
+        let done = command.args(["--force", "--timeout=30s"]).output()?;
         let said = String::from_utf8_lossy(&done.stderr);
         let is_gone = done.status.success() || said.contains("there is no such member");
         ensure!(is_gone, "unjoin {}: {said}\n{}", cluster.name, self.last_words());
