@@ -1,5 +1,4 @@
-//! `--wait`: a command ends when what it set off has reached the members, and shows how far that is. Asks `decide` what is
-//! pending; decides nothing itself.
+//! `--wait`: a command ends when the members have what it set off, and prints the progress. `decide` says what is pending.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal as _;
@@ -8,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use api::Work;
-use controllers::snapshot::works;
 use controllers::cache::binding_of_work;
+use controllers::snapshot::works;
 use decide::plan::Plan;
 use decide::progress::{Progress, progress};
 use decide::snapshot::Interpreters;
@@ -20,11 +19,11 @@ use crate::connection::Control;
 use crate::text::columns;
 use crate::{Hint, output, progress as talking};
 
-/// How often is looked how far it is; less often where a look takes long.
+/// How often the progress is polled; less often if one poll takes long.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How much longer than its look the pause between two looks is.
+/// How many times longer than a poll the pause after it is.
 const POLL_PAUSE_FACTOR: u32 = 2;
-/// How much of what is pending an error lists.
+/// How many pending items an error lists.
 const LINES_MAX: usize = 20;
 
 /// Options of commands that set something off.
@@ -38,7 +37,7 @@ pub struct Wait {
     timeout: Duration,
 }
 
-/// Something that is waited for and not done.
+/// An awaited item that is not done.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pending {
     /// What: `Deployment default/web`.
@@ -71,27 +70,27 @@ impl Wait {
             return Ok(());
         }
         let computes = control.computes().await?;
-        let look = async || {
+        let poll = async || {
             let all = match computes {
                 true => control.computed_progress(&templates).await?,
                 false => read_progress(control, &templates).await?,
             };
             Ok(all.into_iter().filter_map(|one| pending(&one)).collect())
         };
-        until(Awaited { what: "template", count: templates.len() }, self.timeout, look).await
+        until(Awaited { what: "template", count: templates.len() }, self.timeout, poll).await
     }
 
-    /// Waits until a look finds nothing pending.
+    /// Polls until nothing is pending.
     pub async fn until(
         &self,
         awaited: Awaited,
-        look: impl AsyncFnMut() -> Result<Vec<Pending>>,
+        poll: impl AsyncFnMut() -> Result<Vec<Pending>>,
     ) -> Result<()> {
-        if self.wait { until(awaited, self.timeout, look).await } else { Ok(()) }
+        if self.wait { until(awaited, self.timeout, poll).await } else { Ok(()) }
     }
 }
 
-/// How far templates are, for who may read everything.
+/// The progress of templates, for users who may read everything.
 async fn read_progress(control: &Control, keys: &BTreeSet<Arc<TemplateKey>>) -> Result<Vec<Progress>> {
     let snapshot = control.snapshot().await?;
     let mut by_binding: BTreeMap<BindingKey, Vec<Work>> = BTreeMap::new();
@@ -128,33 +127,33 @@ pub struct Awaited {
     pub count: usize,
 }
 
-/// Waits until a look finds nothing pending. A look that fails is repeated, unless it is the first: that would fail again.
+/// Polls until nothing is pending. A poll that fails is repeated, unless it is the first one: that would fail again.
 pub async fn until(
     awaited: Awaited,
     timeout: Duration,
-    mut look: impl AsyncFnMut() -> Result<Vec<Pending>>,
+    mut poll: impl AsyncFnMut() -> Result<Vec<Pending>>,
 ) -> Result<()> {
     let deadline = Instant::now() + timeout;
-    let mut shown = Shown::new(awaited);
+    let mut printer = Printer::new(awaited);
     loop {
-        let looked = Instant::now();
-        let failed = match timeout_at(deadline, look()).await {
+        let polled = Instant::now();
+        let failed = match timeout_at(deadline, poll()).await {
             Ok(Ok(pending)) => {
-                shown.show(&pending);
+                printer.show(&pending);
                 if pending.is_empty() {
                     return Ok(());
                 }
                 (Instant::now() >= deadline).then(|| unfinished(awaited, timeout, pending))
             }
-            Ok(Err(error)) => (shown.is_first || Instant::now() >= deadline).then_some(error),
-            Err(_) => Some(unfinished(awaited, timeout, shown.last())),
+            Ok(Err(error)) => (printer.is_first || Instant::now() >= deadline).then_some(error),
+            Err(_) => Some(unfinished(awaited, timeout, printer.last())),
         };
         if let Some(error) = failed {
-            shown.clear();
+            printer.clear();
             return Err(error);
         }
-        let pause = POLL_INTERVAL.max(looked.elapsed() * POLL_PAUSE_FACTOR);
-        // The last look comes when the time is over.
+        let pause = POLL_INTERVAL.max(polled.elapsed() * POLL_PAUSE_FACTOR);
+        // The last poll is at the deadline.
         sleep_until((Instant::now() + pause).min(deadline)).await;
     }
 }
@@ -187,16 +186,16 @@ impl Awaited {
     }
 }
 
-/// What was shown so far: on a terminal one line that is written anew, elsewhere a line for each change.
-struct Shown {
+/// Prints the progress: on a terminal one line that is rewritten, elsewhere a line for each change.
+struct Printer {
     awaited: Awaited,
     begun: Instant,
-    /// What was pending at the last look, by what it is about.
+    /// What was pending at the last poll, by name.
     pending: BTreeMap<String, Pending>,
     is_first: bool,
 }
 
-impl Shown {
+impl Printer {
     fn new(awaited: Awaited) -> Self {
         Self { awaited, begun: Instant::now(), pending: BTreeMap::new(), is_first: true }
     }
@@ -218,16 +217,16 @@ impl Shown {
             self.clear();
             output::tell(&format!("done after {seconds} s: {}", self.awaited.counted()));
         }
-        self.take(pending);
+        self.remember(pending);
     }
 
-    /// Notes what was found, to tell it from what the next look finds.
-    fn take(&mut self, pending: &[Pending]) {
+    /// Remembers what is pending, to compare it with the next poll.
+    fn remember(&mut self, pending: &[Pending]) {
         self.pending = pending.iter().map(|one| (one.what.clone(), one.clone())).collect();
         self.is_first = false;
     }
 
-    /// A line for everything that is different from the last look.
+    /// A line for each difference to the last poll.
     fn changes(&self, pending: &[Pending]) -> Vec<String> {
         let now: BTreeMap<&str, &Pending> = pending.iter().map(|one| (one.what.as_str(), one)).collect();
         let ended = self.pending.keys().filter(|what| !now.contains_key(what.as_str()));
@@ -269,10 +268,10 @@ mod tests {
 
     #[test]
     fn each_change_is_told_once() {
-        let mut shown = Shown::new(templates(2));
+        let mut printer = Printer::new(templates(2));
         let mut check = |pending: &[Pending], expected: &[&str]| {
-            assert_eq!(shown.changes(pending), expected);
-            shown.take(pending);
+            assert_eq!(printer.changes(pending), expected);
+            printer.remember(pending);
         };
         check(&[open("a", "x"), open("b", "x")], &["a: x", "b: x"]);
         check(&[open("a", "x"), open("b", "x")], &[]);
@@ -292,9 +291,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_the_first_look_may_not_fail() {
-        let mut looks = vec![Ok(vec![]), Err(anyhow!("gone")), Ok(vec![open("a", "x")])];
-        let waited = until(templates(1), Duration::from_secs(9), async || looks.pop().expect("another look"));
+    async fn only_a_later_poll_may_fail() {
+        let mut polls = vec![Ok(vec![]), Err(anyhow!("gone")), Ok(vec![open("a", "x")])];
+        let waited = until(templates(1), Duration::from_secs(9), async || polls.pop().expect("another poll"));
         assert!(waited.await.is_ok());
         let begun = Instant::now();
         let refused = until(templates(1), Duration::from_secs(9), async || Err(anyhow!("forbidden"))).await;

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::conditions;
 use crate::readiness::{Unknown, unknown};
+use crate::snapshot::{Interpreters, Snapshot};
 use crate::template::{Template, TemplateKey};
 use crate::works::{Frozen, Sources, Works, brings_secret, works};
-use crate::snapshot::{Interpreters, Snapshot};
 
 /// The delivery progress of one template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

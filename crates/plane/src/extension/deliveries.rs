@@ -14,7 +14,7 @@ use apiserver::extension::{Request, Stored};
 use controllers::cache::binding_of_work;
 use decide::progress::{Progress, progress};
 use decide::snapshot::{Change, Interpreters};
-use decide::{PolicyKey, TemplateKey, Snapshot};
+use decide::{PolicyKey, Snapshot, TemplateKey};
 use serde::Deserialize;
 use serde_json::Value;
 
