@@ -82,7 +82,7 @@ fn descriptions_are_plain_sentences() {
         let about = description(field);
         let begins =
             about.starts_with(|first: char| first.is_uppercase() || first == '`' || first.is_numeric());
-        let quotes = about.matches('`').count() % 2 == 0;
+        let quotes = about.matches('`').count().is_multiple_of(2);
         let said = about.to_lowercase();
         if !begins || !about.ends_with('.') || !quotes || about.contains("  ") || about.contains('\n') {
             wrong.push(format!("{path}: {about:?}"));
