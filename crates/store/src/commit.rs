@@ -60,6 +60,9 @@ impl<B: Backend> Committer<B> {
     }
 }
 
+/// How much there is, by table and first part of keys.
+type Tallies = HashMap<(Arc<str>, Box<str>), Tally>;
+
 /// The writes of one group that take effect.
 struct Group<'a> {
     index: &'a Index,
@@ -70,7 +73,7 @@ struct Group<'a> {
     last: HashMap<(Arc<str>, Arc<str>), Record>,
     /// What there is when the group is written so far, by table and first part of keys; none where no write of the group
     /// has a limit.
-    tallies: Option<HashMap<(Arc<str>, Box<str>), Tally>>,
+    tallies: Option<Tallies>,
 }
 
 impl<'a> Group<'a> {
