@@ -52,8 +52,13 @@ impl Engine {
                 (false, false) => None,
             };
             let Some(revision) = due.filter(|revision| *revision > self.store.compacted()) else { continue };
-            if let Err(error) = self.store.compact(revision).await {
-                tracing::warn!(%error, "compact history");
+            match self.store.compact(revision).await {
+                // The store has said so already, once.
+                Err(error) if self.store.write_failure().is_some() => {
+                    tracing::debug!(%error, "compact history")
+                }
+                Err(error) => tracing::warn!(%error, "compact history"),
+                Ok(()) => {}
             }
         }
     }

@@ -31,8 +31,13 @@ impl Engine {
         match words.as_slice() {
             [probe @ ("livez" | "readyz" | "healthz"), checks @ ..] => {
                 let query = parts.uri.query().unwrap_or_default();
-                let (writes_fail, failure) = (self.store.write_failure(), self.failure());
-                health::answer(probe, checks, query, &health::State { writes_fail, failure })
+                let state = health::State {
+                    writes_fail: self.store.write_failure(),
+                    needs_restart: self.store.gave_up().is_some(),
+                    storage: self.storage_health(),
+                    failure: self.failure(),
+                };
+                health::answer(probe, checks, query, &state)
             }
             ["version"] => Ok(json_response(&version())),
             ["metrics"] => Ok(self.metrics_response()),

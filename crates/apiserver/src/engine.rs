@@ -20,6 +20,7 @@ use crate::openapi_cache::OpenApiCache;
 use crate::quotas::Quotas;
 use crate::registry::{Definition, Registry, Resource};
 use crate::security::Security;
+use crate::storage_limits::StorageRefusals;
 use crate::supervision::Supervision;
 use crate::webhooks::Webhooks;
 use apimachinery::error::{ApiError, Subject};
@@ -66,6 +67,8 @@ pub(crate) struct Engine {
     pub policies: Policies,
     /// How many objects namespaces may have.
     pub quotas: Quotas,
+    /// Whether writes are refused because too much is stored.
+    pub storage_refusals: StorageRefusals,
     /// The fair queue of requests.
     pub turns: FairQueue,
     /// Where the server listens, once it does.
@@ -100,6 +103,7 @@ impl Engine {
             webhooks,
             policies,
             quotas,
+            storage_refusals: StorageRefusals::default(),
             turns: FairQueue::new(security.limits),
             security,
             rbac,
@@ -170,6 +174,10 @@ impl Resource {
 pub(crate) fn store_error(error: store::WriteError) -> ApiError {
     match error {
         store::WriteError::TooLarge { .. } => ApiError::bad_request("etcdserver: request is too large"),
+        store::WriteError::Storage(error) if error.is_full() => ApiError::insufficient_storage(format!(
+            "the disk of the control plane is full: {error}; hint: free some room on it, then writes succeed again \
+             without a restart"
+        )),
         other => ApiError::internal(other),
     }
 }

@@ -3,6 +3,9 @@
 //! counted yet and may exceed a limit together.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use store::Usage;
 
 use crate::engine::Engine;
 use crate::verbs::Call;
@@ -32,8 +35,44 @@ impl Default for StorageLimits {
     }
 }
 
-/// How many namespaces metrics tell about: those with the most bytes.
+/// How many namespaces metrics tell about: those with the most bytes, with the most objects, and the fullest.
 const LARGEST_NAMESPACES: usize = 10;
+
+/// Whether writes have been refused for want of room, and nothing was freed since.
+#[derive(Default)]
+pub(crate) struct StorageRefusals {
+    /// How many bytes were used when a write was refused last; zero if none was.
+    at_bytes: AtomicU64,
+}
+
+impl StorageRefusals {
+    fn note(&self, used: u64) {
+        self.at_bytes.store(used.max(1), Ordering::Relaxed);
+    }
+
+    fn is_refusing(&self, used: u64) -> bool {
+        let at = self.at_bytes.load(Ordering::Relaxed);
+        at > 0 && used >= at
+    }
+}
+
+impl StorageLimits {
+    fn is_exempt(&self, namespace: &str) -> bool {
+        self.exempt_prefixes.iter().any(|prefix| namespace.starts_with(prefix.as_str()))
+    }
+
+    /// Which limit a namespace is closest to, and how much of it is used.
+    fn fullness(&self, usage: Usage) -> (&'static str, f64) {
+        let bytes = ratio(usage.bytes, self.namespace_bytes);
+        let objects = ratio(usage.keys, self.namespace_objects);
+        if objects > bytes { ("objects", objects) } else { ("bytes", bytes) }
+    }
+}
+
+/// How much of a limit is used; where nothing is allowed, all of it is.
+fn ratio(used: u64, limit: u64) -> f64 {
+    if limit == 0 { 1.0 } else { used as f64 / limit as f64 }
+}
 
 impl Engine {
     /// Refuses a write that would store too much. `old_bytes` is the size of the object that it replaces.
@@ -59,10 +98,22 @@ impl Engine {
         if used.saturating_add(grown) <= allowed {
             return Ok(());
         }
+        self.storage_refusals.note(used);
         Err(ApiError::insufficient_storage(format!(
             "the control plane cannot store more: {used} of {limit} bytes are used; hint: delete objects that are not \
              needed, or ask an administrator to raise --storage-max-bytes"
         )))
+    }
+
+    /// How full the store is, as a health check tells it; an error while writes are refused for that.
+    pub fn storage_health(&self) -> Result<String, String> {
+        let (used, limit) = (self.store.total_usage().bytes, self.security.storage.total_bytes);
+        let percent = (ratio(used, limit) * 100.0) as u64;
+        let told = format!("{percent} % of {limit} bytes are used");
+        match self.storage_refusals.is_refusing(used) {
+            true => Err(format!("writes are refused: {told}")),
+            false => Ok(told),
+        }
     }
 
     fn check_namespace_storage(
@@ -74,9 +125,8 @@ impl Engine {
     ) -> Result<(), ApiError> {
         let limits = &self.security.storage;
         let Some(namespace) = call.namespace.as_deref() else { return Ok(()) };
-        let is_exempt = limits.exempt_prefixes.iter().any(|prefix| namespace.starts_with(prefix.as_str()));
         let is_status = !is_new && call.part() == "status";
-        if call.identity.is_internal || is_exempt || is_status {
+        if call.identity.is_internal || limits.is_exempt(namespace) || is_status {
             return Ok(());
         }
         let used = self.store.usage(namespace);
@@ -115,16 +165,43 @@ impl Engine {
         for (name, help, value) in families {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
         }
-        let largest = self.store.largest_usages(LARGEST_NAMESPACES);
-        let bytes = ("apiserver_storage_namespace_bytes", "Bytes of the largest namespaces.");
-        let objects =
-            ("apiserver_storage_namespace_objects", "Objects of the namespaces with the most bytes.");
-        for ((name, help), is_bytes) in [(bytes, true), (objects, false)] {
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
-            for (namespace, usage) in &largest {
-                let value = if is_bytes { usage.bytes } else { usage.keys };
-                let _ = writeln!(text, "{name}{{namespace=\"{namespace}\"}} {value}");
-            }
+        let used_ratio = ratio(used.bytes, limits.total_bytes);
+        print_gauge(text, "apiserver_storage_used_ratio", "How much of the limit of all objects is used.");
+        let _ = writeln!(text, "apiserver_storage_used_ratio {used_ratio:.4}");
+        self.print_namespaces(text);
+    }
+
+    /// The namespaces that an administrator should know of.
+    fn print_namespaces(&self, text: &mut String) {
+        let limits = &self.security.storage;
+        let largest = |rank: &dyn Fn(&str, Usage) -> u64| self.store.largest_usages(LARGEST_NAMESPACES, rank);
+        let name = "apiserver_storage_namespace_bytes";
+        print_gauge(text, name, "Bytes of the namespaces with the most bytes.");
+        for (namespace, usage) in largest(&|_, usage| usage.bytes) {
+            let _ = writeln!(text, "{name}{{namespace=\"{namespace}\"}} {}", usage.bytes);
+        }
+        let name = "apiserver_storage_namespace_objects";
+        print_gauge(text, name, "Objects of the namespaces with the most objects.");
+        for (namespace, usage) in largest(&|_, usage| usage.keys) {
+            let _ = writeln!(text, "{name}{{namespace=\"{namespace}\"}} {}", usage.keys);
+        }
+        let name = "apiserver_storage_namespace_used_ratio";
+        print_gauge(
+            text,
+            name,
+            "How much of its limits the fullest namespaces use, by the limit that is closest.",
+        );
+        let millionths = |namespace: &str, usage: Usage| match limits.is_exempt(namespace) {
+            true => 0,
+            false => (limits.fullness(usage).1 * 1e6) as u64,
+        };
+        for (namespace, usage) in largest(&millionths) {
+            let (limit, ratio) = limits.fullness(usage);
+            let _ = writeln!(text, "{name}{{limit=\"{limit}\",namespace=\"{namespace}\"}} {ratio:.4}");
         }
     }
+}
+
+fn print_gauge(text: &mut String, name: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
 }

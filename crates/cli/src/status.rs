@@ -10,8 +10,12 @@ use crate::watch::{View, watch};
 use plane::reports::{Report, report};
 
 mod shown;
+mod storage;
 #[cfg(test)]
 mod tests;
+
+/// A health check that our API server has and Kubernetes' has not, whose metrics say nothing of limits and are long.
+const STORAGE_CHECK: &str = "]storage-limit ";
 
 /// Arguments of `longshore status`.
 #[derive(clap::Args)]
@@ -67,8 +71,14 @@ async fn seen(control: &Control) -> Result<(Report, bool)> {
     let snapshot = control.snapshot().await?;
     let gates = control.feature_gates().await?.changed();
     let mut report = report(&snapshot, control.context.clone(), gates);
-    let unready = control.rest.fetch_text(&Path::fixed("/readyz")).await.err();
-    report.problems = unready.map(|error| problems(&error)).unwrap_or_default();
+    let ready = control.rest.fetch_text(&Path::fixed("/readyz").with("verbose", "")).await;
+    report.problems = ready.as_ref().err().map(problems).unwrap_or_default();
+    let told = ready.unwrap_or_else(|error| error.to_string());
+    if told.contains(STORAGE_CHECK) {
+        // Users who may not read metrics are not warned.
+        let metrics = control.rest.fetch_text(&Path::fixed("/metrics")).await.unwrap_or_default();
+        report.warnings = storage::warnings(&metrics);
+    }
     Ok((report, false))
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Disk {
     last: Revision,
     /// Why nothing can be written until the directory is opened again.
     broken: Option<StorageError>,
+    /// How large the largest write is that there was no room for; none while writes succeed.
+    failed_bytes: Option<usize>,
     counters: Arc<Counters>,
 }
 
@@ -75,6 +77,11 @@ impl Counters {
         stats.refuses_writes = self.broken.load(Ordering::Relaxed);
     }
 
+    /// Why nothing can be written any more until the store is opened again; none while that may change by itself.
+    pub(crate) fn gave_up(&self) -> Option<String> {
+        self.broken.load(Ordering::Acquire).then(|| self.last_failure().unwrap_or_default())
+    }
+
     /// Why the last write failed; none if it did not.
     pub(crate) fn last_failure(&self) -> Option<String> {
         self.failure().clone()
@@ -99,8 +106,9 @@ impl Counters {
 
     /// Records why nothing can be written any more until the store is opened again.
     pub(crate) fn give_up(&self, why: &str) {
-        self.broken.store(true, Ordering::Relaxed);
+        // The reason is there before anybody looks for it.
         *self.failure() = Some(why.to_owned());
+        self.broken.store(true, Ordering::Release);
     }
 }
 
@@ -141,6 +149,7 @@ pub(crate) fn open(
         snapshot,
         last,
         broken: None,
+        failed_bytes: None,
         counters,
     };
     if stale.is_some() {
@@ -240,15 +249,26 @@ impl Disk {
         self.counters.syncs.fetch_add(1, Ordering::Relaxed);
         self.count_log_bytes();
         let appended = appended.map_err(|error| self.note(error));
-        self.counters.note(appended.as_ref().err());
+        self.note_outcome(frame.len(), appended.as_ref().err());
         appended
+    }
+
+    /// Notes how a write went. One that succeeds says nothing about a larger one that did not: a disk that is nearly full
+    /// takes small writes, and is still too full.
+    fn note_outcome(&mut self, bytes: usize, failed: Option<&StorageError>) {
+        match (failed, self.failed_bytes) {
+            (Some(_), before) => self.failed_bytes = before.max(Some(bytes)),
+            (None, Some(before)) if bytes < before => return,
+            (None, _) => self.failed_bytes = None,
+        }
+        self.counters.note(failed);
     }
 
     /// Looks whether writes that failed for want of room would succeed now.
     pub(crate) fn try_again(&mut self) {
-        if self.broken.is_none() && self.counters.last_failure().is_some() {
-            let found = self.log.find_room().map_err(|error| self.note(error));
-            self.counters.note(found.as_ref().err());
+        if let (None, Some(bytes)) = (&self.broken, self.failed_bytes) {
+            let found = self.log.find_room(bytes).map_err(|error| self.note(error));
+            self.note_outcome(bytes, found.as_ref().err());
         }
     }
 

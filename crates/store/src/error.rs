@@ -17,6 +17,12 @@ pub struct StorageError {
 }
 
 impl StorageError {
+    /// Whether there is no room: the disk is full, or a file may not become larger.
+    pub fn is_full(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        matches!(self.source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+    }
+
     pub(crate) fn new(action: impl Into<String>, source: io::Error) -> StorageError {
         StorageError { action: action.into(), source: Arc::new(source) }
     }

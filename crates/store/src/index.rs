@@ -326,8 +326,12 @@ impl Index {
         self.read().usage.total()
     }
 
-    pub(crate) fn largest_usages(&self, count: usize) -> Vec<(Box<str>, Usage)> {
-        self.read().usage.largest(count)
+    pub(crate) fn largest_usages(
+        &self,
+        count: usize,
+        rank: impl Fn(&str, Usage) -> u64,
+    ) -> Vec<(Box<str>, Usage)> {
+        self.read().usage.largest(count, rank)
     }
 
     pub(crate) fn stats(&self) -> Stats {

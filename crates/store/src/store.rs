@@ -94,7 +94,14 @@ impl Store {
             Committing::Inline(committer) => self.inline(committer, |committer| {
                 committer.commit(&[write]).pop().unwrap_or(Err(WriteError::Closed))
             }),
-            Committing::Thread { writer, .. } => writer.write(write).await,
+            Committing::Thread { writer, counters } => {
+                writer.write(write).await.map_err(|error| match (error, counters.gave_up()) {
+                    (WriteError::Closed, Some(why)) => {
+                        StorageError::new("write", std::io::Error::other(why)).into()
+                    }
+                    (error, _) => error,
+                })
+            }
         }
     }
 
@@ -189,9 +196,10 @@ impl Store {
         self.inner.index.total_usage()
     }
 
-    /// The first parts of keys under which there are the most bytes, the largest first.
-    pub fn largest_usages(&self, count: usize) -> Vec<(Box<str>, Usage)> {
-        self.inner.index.largest_usages(count)
+    /// The first parts of keys that rank highest by how much there is under them, the highest first. Those of rank 0 are
+    /// left out.
+    pub fn largest_usages(&self, count: usize, rank: impl Fn(&str, Usage) -> u64) -> Vec<(Box<str>, Usage)> {
+        self.inner.index.largest_usages(count, rank)
     }
 
     /// How large the store is and what it has done.
@@ -208,6 +216,15 @@ impl Store {
         match &self.inner.committing {
             Committing::Inline(_) => None,
             Committing::Thread { counters, .. } => counters.last_failure(),
+        }
+    }
+
+    /// Why nothing can be written until the store is opened again: its writer panicked, or a sync failed. None while
+    /// writes succeed or may succeed again by themselves, as they do after a disk was full.
+    pub fn gave_up(&self) -> Option<String> {
+        match &self.inner.committing {
+            Committing::Inline(_) => None,
+            Committing::Thread { counters, .. } => counters.gave_up(),
         }
     }
 

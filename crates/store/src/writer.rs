@@ -192,7 +192,11 @@ impl Work {
         };
         let (index, stop) = (self.committer.index.clone(), self.stop.clone());
         let thread = thread::Builder::new().name("store-snapshot".to_owned()).spawn(move || {
-            let outcome = task.run(&index, &stop);
+            // Without an answer the writer would wait for this thread for ever, and compact nothing.
+            let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| task.run(&index, &stop)));
+            let panicked =
+                |_| Err(StorageError::new("write a snapshot", std::io::Error::other("it panicked")));
+            let outcome = outcome.unwrap_or_else(panicked);
             // When the writer has ended, the next start finds the snapshot by itself.
             let _ = queue.blocking_send(Job::Snapshot { outcome, answer });
         });

@@ -1,5 +1,6 @@
 //! The health endpoints `/healthz`, `/livez` and `/readyz`, with the wording and the options of kube-apiserver. A
-//! server that answers is live unless a task has ended that cannot be restarted; it is ready if it can also write.
+//! server that answers is live unless a task has ended that cannot be restarted, or its store can be written only after
+//! a restart; it is ready if it can also write.
 
 use http::Response;
 
@@ -8,25 +9,38 @@ use crate::request::Query;
 use apimachinery::error::ApiError;
 
 /// The checks that can be requested by name.
-const CHECKS: [&str; 3] = ["ping", "store", "tasks"];
+const CHECKS: [&str; 4] = ["ping", "storage-limit", "store", "tasks"];
 
 /// The failures that the checks report.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct State {
     /// Why nothing can be written.
     pub writes_fail: Option<String>,
+    /// Whether that lasts until a restart.
+    pub needs_restart: bool,
+    /// How full the store is, or that writes are refused because it is.
+    pub storage: Result<String, String>,
     /// Why this process must be restarted.
     pub failure: Option<String>,
 }
 
 impl State {
-    /// Why a check fails. Reads still work while writes fail, so a failed disk does not fail liveness; it fails
-    /// readiness.
+    /// Why a check fails. Reads still work while writes fail, so a full disk does not fail liveness; it fails
+    /// readiness. A store that can be written only after a restart fails liveness too.
     fn problem(&self, probe: &str, check: &str) -> Option<&str> {
         match check {
-            "store" if probe != "livez" => self.writes_fail.as_deref(),
+            "storage-limit" if probe != "livez" => self.storage.as_ref().err().map(String::as_str),
+            "store" if probe != "livez" || self.needs_restart => self.writes_fail.as_deref(),
             "tasks" => self.failure.as_deref(),
             _ => None,
+        }
+    }
+
+    /// The line of a check that passes.
+    fn passed(&self, check: &str) -> String {
+        match (check, &self.storage) {
+            ("storage-limit", Ok(told)) => format!("[+]{check} ok: {told}\n"),
+            _ => format!("[+]{check} ok\n"),
         }
     }
 }
@@ -49,15 +63,15 @@ pub(super) fn answer(
         return Ok(failed(probe, &asked, state));
     }
     match checks.is_empty() && query.all("verbose").next().is_some() {
-        true => Ok(text(verbose(probe, &excluded))),
+        true => Ok(text(verbose(probe, &excluded, state))),
         false => Ok(text(String::from("ok"))),
     }
 }
 
-fn verbose(probe: &str, excluded: &[&str]) -> String {
+fn verbose(probe: &str, excluded: &[&str], state: &State) -> String {
     let line = |check: &str| match excluded.contains(&check) {
         true => format!("[+]{check} excluded: ok\n"),
-        false => format!("[+]{check} ok\n"),
+        false => state.passed(check),
     };
     let mut lines: String = CHECKS.into_iter().map(line).collect();
     for stranger in excluded.iter().filter(|name| !CHECKS.contains(name)) {
@@ -69,7 +83,7 @@ fn verbose(probe: &str, excluded: &[&str]) -> String {
 fn failed(probe: &str, asked: &[&str], state: &State) -> Response<Body> {
     let line = |check: &&str| match state.problem(probe, check) {
         Some(why) => format!("[-]{check} failed: {why}\n"),
-        None => format!("[+]{check} ok\n"),
+        None => state.passed(check),
     };
     let lines: String = asked.iter().map(line).collect();
     let mut response = text(lines + probe + " check failed\n");
@@ -90,12 +104,18 @@ fn text(content: String) -> Response<Body> {
 mod tests {
     use super::*;
 
+    fn well() -> State {
+        State { writes_fail: None, needs_restart: false, storage: Ok("7 % used".to_owned()), failure: None }
+    }
+
     #[test]
     fn probes_say_what_they_looked_at() {
-        assert_eq!(verbose("readyz", &[]), "[+]ping ok\n[+]store ok\n[+]tasks ok\nreadyz check passed\n");
-        let excluded = verbose("livez", &["ping"]);
-        assert_eq!(excluded, "[+]ping excluded: ok\n[+]store ok\n[+]tasks ok\nlivez check passed\n");
-        let warned = verbose("livez", &["x"]);
+        let lines = "[+]ping ok\n[+]storage-limit ok: 7 % used\n[+]store ok\n[+]tasks ok\n";
+        assert_eq!(verbose("readyz", &[], &well()), format!("{lines}readyz check passed\n"));
+        let excluded = verbose("livez", &["ping"], &well());
+        let lines = lines.replace("[+]ping ok", "[+]ping excluded: ok");
+        assert_eq!(excluded, format!("{lines}livez check passed\n"));
+        let warned = verbose("livez", &["x"], &well());
         assert!(
             warned.contains("warn: some health checks cannot be excluded: no matches for \"x\"\n"),
             "{warned}"
@@ -104,10 +124,9 @@ mod tests {
 
     #[test]
     fn only_what_there_is_can_be_asked_for() {
-        let well = State::default();
-        assert!(answer("readyz", &["ping"], "", &well).is_ok());
-        assert_eq!(answer("readyz", &["nothing"], "", &well).unwrap_err().code, 404);
-        assert_eq!(answer("readyz", &["ping", "x"], "", &well).unwrap_err().code, 404);
+        assert!(answer("readyz", &["ping"], "", &well()).is_ok());
+        assert_eq!(answer("readyz", &["nothing"], "", &well()).unwrap_err().code, 404);
+        assert_eq!(answer("readyz", &["ping", "x"], "", &well()).unwrap_err().code, 404);
     }
 
     fn code(probe: &str, checks: &[&str], query: &str, state: &State) -> u16 {
@@ -115,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_disk_makes_it_unready_and_leaves_it_alive() {
-        let state = State { writes_fail: Some("no space".to_owned()), failure: None };
+    fn a_full_disk_makes_it_unready_and_leaves_it_alive() {
+        let state = State { writes_fail: Some("no space".to_owned()), ..well() };
         let code = |probe, checks, query| code(probe, checks, query, &state);
         assert_eq!((code("readyz", &[], ""), code("healthz", &["store"], "")), (500, 500));
         assert_eq!((code("livez", &[], ""), code("readyz", &["ping"], "")), (200, 200));
@@ -124,8 +143,23 @@ mod tests {
     }
 
     #[test]
+    fn a_store_that_only_a_restart_helps_ends_its_life() {
+        let state = State { writes_fail: Some("it panicked".to_owned()), needs_restart: true, ..well() };
+        let code = |probe, query| code(probe, &[], query, &state);
+        assert_eq!((code("livez", ""), code("readyz", ""), code("healthz", "")), (500, 500, 500));
+        assert_eq!(code("livez", "exclude=store"), 200);
+    }
+
+    #[test]
+    fn a_store_that_is_full_is_unready_only() {
+        let state = State { storage: Err("writes are refused".to_owned()), ..well() };
+        let code = |probe| code(probe, &[], "", &state);
+        assert_eq!((code("livez"), code("readyz"), code("healthz")), (200, 500, 500));
+    }
+
+    #[test]
     fn a_task_that_cannot_go_on_ends_its_life() {
-        let state = State { writes_fail: None, failure: Some("task x panicked".to_owned()) };
+        let state = State { failure: Some("task x panicked".to_owned()), ..well() };
         let code = |probe, checks, query| code(probe, checks, query, &state);
         assert_eq!(
             (code("livez", &[], ""), code("readyz", &[], ""), code("livez", &["tasks"], "")),

@@ -104,6 +104,9 @@ async fn a_store_has_so_many_bytes_and_no_more_and_can_be_emptied() {
     let refused = server.ask_bare(Ask::post(&maps("team-a"), map("n", 10_000)).token("t-root")).await;
     assert_eq!(refused.code, 507);
     assert_eq!(refused.body["reason"], "InsufficientStorage");
+    let ready = server.ask(Ask::get("/readyz")).await;
+    assert_eq!((ready.code, server.ask(Ask::get("/livez")).await.code), (500, 200));
+    assert!(ready.text.contains("[-]storage-limit failed: writes are refused: 99 % of "), "{ready:?}");
     let message = refused.body["message"].as_str().unwrap_or_default().to_owned();
     assert!(message.contains("--storage-max-bytes"), "{message}");
     let own = format!("{}/m", maps("team-a"));
@@ -119,6 +122,32 @@ async fn a_store_has_so_many_bytes_and_no_more_and_can_be_emptied() {
     assert_eq!(code(&server, Ask::delete(&format!("{}/kept", maps("team-a")))).await, 200);
     assert_eq!(code(&server, Ask::merge(&own, json!({ "data": { "k": "small" } }))).await, 200);
     assert_eq!(code(&server, Ask::post(&maps("team-a"), map("n", 10_000))).await, 201);
+    assert_eq!(server.ask(Ask::get("/readyz")).await.code, 200, "there is room again");
+}
+
+/// Before anything is refused, health and metrics tell how full it is.
+#[tokio::test]
+async fn how_full_it_is_is_told() {
+    let limits = StorageLimits { namespace_objects: 10, total_bytes: 1 << 20, ..StorageLimits::default() };
+    let server = limited(Store::in_memory(), limits).await;
+    namespaces(&server, &["team-a", "kube-tools"]).await;
+    for number in 0..9 {
+        let name = format!("m{number}");
+        assert_eq!(code(&server, Ask::post(&maps("team-a"), map(&name, 1))).await, 201);
+        assert_eq!(code(&server, Ask::post(&maps("kube-tools"), map(&name, 60_000))).await, 201);
+    }
+    let ready = server.ask(Ask::get("/readyz?verbose")).await;
+    assert_eq!(ready.code, 200);
+    let line = ready.text.lines().find(|line| line.starts_with("[+]storage-limit ok: ")).expect("a line");
+    let used = server.store().total_usage().bytes * 100 / (1 << 20);
+    assert_eq!(line, format!("[+]storage-limit ok: {used} % of 1048576 bytes are used"));
+    assert!((51..60).contains(&used), "{used}");
+    let metrics = server.ask_bare(Ask::get("/metrics").token("t-root")).await.text;
+    let fullest = "apiserver_storage_namespace_used_ratio{limit=\"objects\",namespace=\"team-a\"} 0.9000\n";
+    assert!(metrics.contains(fullest), "{metrics}");
+    let system = "apiserver_storage_namespace_used_ratio{limit=\"objects\",namespace=\"kube-tools\"}";
+    assert!(!metrics.contains(system), "namespaces without a limit are not full");
+    assert!(metrics.contains("apiserver_storage_namespace_bytes{namespace=\"kube-tools\"} "), "{metrics}");
 }
 
 fn used_keys(store: &Store) -> u64 {

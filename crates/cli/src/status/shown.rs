@@ -25,8 +25,10 @@ pub fn shown(report: &Report, all: bool, paint: Paint) -> String {
     }
     let problem = |why: &String| paint.red(&wrapped("", &format!("Not ready: {why}"))) + "\n";
     let problems: String = report.problems.iter().map(problem).collect();
+    let warning = |why: &String| paint.yellow(&wrapped("", &format!("Warning: {why}"))) + "\n";
+    let warnings: String = report.warnings.iter().map(warning).collect();
     let parts = [
-        wrapped("", &first) + "\n" + &problems,
+        wrapped("", &first) + "\n" + &problems + &warnings,
         clusters(report, most),
         policies(report, most),
         unknown(report, most, paint),

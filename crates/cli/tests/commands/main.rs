@@ -14,6 +14,7 @@ mod rollout;
 mod screen;
 mod secrets;
 mod shell;
+mod storage;
 mod suspend;
 mod tenant;
 mod terminal;

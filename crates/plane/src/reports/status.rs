@@ -21,6 +21,9 @@ pub struct Report {
     /// What the API server says is wrong with itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// What the API server will refuse soon.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Feature gates that are not at their default.
     pub feature_gates: Vec<String>,
     /// By name.
@@ -83,10 +86,10 @@ pub fn report(snapshot: &Snapshot, context: String, feature_gates: Vec<String>) 
     let mut clusters: Vec<ClusterReport> = snapshot.clusters.iter().map(cluster).collect();
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
     let policies = policies(snapshot, |_| true);
-    let (stuck, unknown, orphaned) =
-        (stuck(snapshot), unknown(snapshot), orphans(snapshot, Interpreters::BUILT_IN));
-    let problems = Vec::new();
-    Report { context, problems, feature_gates, clusters, policies, stuck, unknown, orphaned }
+    let (stuck, unknown, orphaned) = (stuck(snapshot), unknown(snapshot), orphans(snapshot, Interpreters::BUILT_IN));
+    // What the API server says of itself is for the caller to ask.
+    let (problems, warnings) = (Vec::new(), Vec::new());
+    Report { context, problems, warnings, feature_gates, clusters, policies, stuck, unknown, orphaned }
 }
 
 /// How some policies get on, those for all namespaces first.

@@ -90,9 +90,10 @@ impl Log {
         Ok(())
     }
 
-    /// Whether there is room for more, after an append that found none: fills some behind the end, durably.
-    pub(super) fn find_room(&mut self) -> Result<(), AppendError> {
-        let zeros = vec![0; self.room_bytes as usize];
+    /// Whether there is room for a frame of this size and some more, after an append that found none: fills the file
+    /// behind the end, durably.
+    pub(super) fn find_room(&mut self, bytes: usize) -> Result<(), AppendError> {
+        let zeros = vec![0; bytes.max(self.room_bytes as usize)];
         if let Err(error) = self.file.write_at(&zeros, self.end) {
             let error = StorageError::new(self.action("find room in"), error);
             self.cut_back().map_err(|error| self.broken("cut back", error))?;

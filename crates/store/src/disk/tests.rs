@@ -338,3 +338,66 @@ fn writers_go_on_while_a_snapshot_is_written_and_a_compaction_waits_for_it() {
         clients.check(&open(&sim, "restart"), "restart").await;
     });
 }
+
+/// A disk that is nearly full takes small writes; that is no news, and the log does not fill with it.
+#[test]
+fn a_small_write_that_finds_room_does_not_hide_that_larger_ones_do_not() {
+    block_on(async {
+        let sim = Sim::default();
+        let store = open(&sim, "a healthy disk");
+        store.write(write("key-0", b"one", EventKind::Put)).await.expect("it is written");
+        sim.set_fault(Fault::Full(1));
+        store.write(write("key-1", &[b'x'; 600], EventKind::Put)).await.expect_err("the disk is full");
+        sim.set_fault(Fault::None);
+        store.write(write("key-0", b"two", EventKind::Put)).await.expect("a small one fits");
+        assert!(store.write_failure().is_some(), "one as large as the one that failed has not been written");
+        store.write(write("key-1", &[b'x'; 600], EventKind::Put)).await.expect("it fits now");
+        assert_eq!(store.write_failure(), None);
+    });
+}
+
+#[test]
+fn a_writer_that_panics_is_known_to_be_gone_and_reads_go_on() {
+    block_on(async {
+        let sim = Sim::default();
+        let store = open(&sim, "a healthy disk");
+        store.write(write("key-0", b"one", EventKind::Put)).await.expect("it is written");
+        assert_eq!(store.gave_up(), None);
+        sim.panic_writes.store(true, Ordering::Relaxed);
+        store.write(write("key-0", b"lost", EventKind::Put)).await.expect_err("the writer panicked");
+        while store.gave_up().is_none() {
+            tokio::task::yield_now().await;
+        }
+        let why = store.gave_up().expect("it was just looked at");
+        assert!(why.contains("panicked"), "{why}");
+        let error = store.write(write("key-0", b"late", EventKind::Put)).await.unwrap_err();
+        assert!(error.to_string().contains(&why), "{error}");
+        store.try_writing_again().await;
+        assert!(store.write_failure().is_some(), "only opening it again helps");
+        assert_eq!(store.get("t", "key-0").expect("reads go on").value, &b"one"[..]);
+        drop(store);
+        sim.panic_writes.store(false, Ordering::Relaxed);
+        let store = open(&sim, "restart");
+        assert_eq!(store.gave_up(), None);
+        assert_eq!(store.get("t", "key-0").expect("it was acknowledged").value, &b"one"[..]);
+    });
+}
+
+#[test]
+fn a_snapshot_that_panics_stops_no_later_one() {
+    block_on(async {
+        let sim = Sim::default();
+        let store = open(&sim, "a healthy disk");
+        let mut clients = Clients::default();
+        let put = |number: usize| (format!("key-{}", number % 4), vec![b'x'; 100 + number], EventKind::Put);
+        for number in 0..20 {
+            clients.write_group(&store, vec![put(number)]).await;
+        }
+        sim.panic_snapshots.store(true, Ordering::Relaxed);
+        let error = store.compact(15).await.expect_err("the snapshot panicked");
+        assert!(error.to_string().contains("write a snapshot: it panicked"), "{error}");
+        sim.panic_snapshots.store(false, Ordering::Relaxed);
+        store.compact(18).await.expect("the next one is written");
+        assert_eq!(store.stats().snapshots, 1);
+    });
+}

@@ -37,11 +37,12 @@ impl UsageIndex {
         self.total
     }
 
-    /// The parts with the most bytes, the largest first.
-    pub fn largest(&self, count: usize) -> Vec<(Box<str>, Usage)> {
-        let mut all: Vec<(&Box<str>, &Usage)> = self.of.iter().collect();
-        all.sort_unstable_by_key(|(part, usage)| (std::cmp::Reverse(usage.bytes), *part));
-        all.into_iter().take(count).map(|(part, usage)| (part.clone(), *usage)).collect()
+    /// The parts that rank highest, the highest first; those of rank 0 are left out.
+    pub fn largest(&self, count: usize, rank: impl Fn(&str, Usage) -> u64) -> Vec<(Box<str>, Usage)> {
+        let ranked = self.of.iter().map(|(part, usage)| (rank(part, *usage), part, *usage));
+        let mut ranked: Vec<(u64, &Box<str>, Usage)> = ranked.filter(|(rank, ..)| *rank > 0).collect();
+        ranked.sort_unstable_by_key(|(rank, part, _)| (std::cmp::Reverse(*rank), *part));
+        ranked.into_iter().take(count).map(|(_, part, usage)| (part.clone(), usage)).collect()
     }
 }
 
@@ -66,9 +67,14 @@ mod tests {
         usage.count("alone", Some(3), None);
         assert_eq!(usage.of("a"), Usage { keys: 2, bytes: 17 });
         assert_eq!(usage.total(), Usage { keys: 4, bytes: 40 });
-        let names: Vec<_> = usage.largest(5).into_iter().map(|(part, _)| part).collect();
-        assert_eq!(names, ["b".into(), "a".into()]);
+        let names = |rank: fn(&str, Usage) -> u64| -> Vec<String> {
+            usage.largest(5, rank).into_iter().map(|(part, _)| part.into()).collect()
+        };
+        assert_eq!(names(|_, usage| usage.bytes), ["b", "a"]);
+        assert_eq!(names(|_, usage| usage.keys), ["a", "b"]);
+        assert_eq!(names(|part, _| u64::from(part == "b")), ["b"]);
         usage.count("b/x", None, Some(20));
-        assert_eq!((usage.of("b"), usage.largest(1)[0].0.as_ref()), (Usage::default(), "a"));
+        let largest = usage.largest(1, |_, usage| usage.bytes);
+        assert_eq!((usage.of("b"), largest[0].0.as_ref()), (Usage::default(), "a"));
     }
 }

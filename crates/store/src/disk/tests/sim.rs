@@ -29,6 +29,10 @@ pub(super) struct Sim {
     state: Arc<Mutex<State>>,
     /// Keeps snapshots from being begun.
     pub(super) hold_snapshots: Arc<AtomicBool>,
+    /// Panics when a snapshot is begun.
+    pub(super) panic_snapshots: Arc<AtomicBool>,
+    /// Panics at the next write.
+    pub(super) panic_writes: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
@@ -100,7 +104,7 @@ impl Sim {
         }
         let inodes = state.inodes.iter().map(|inode| inode.after_power_loss(&mut random)).collect();
         let state = State { durable_names: names.clone(), names, inodes, ..State::default() };
-        Sim { state: Arc::new(Mutex::new(state)), hold_snapshots: Arc::default() }
+        Sim { state: Arc::new(Mutex::new(state)), ..Sim::default() }
     }
 }
 
@@ -185,6 +189,8 @@ impl Files for Sim {
         while name.starts_with("snapshot-") && self.hold_snapshots.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
+        let panics = name.starts_with("snapshot-") && self.panic_snapshots.load(Ordering::Relaxed);
+        assert!(!panics, "injected into a snapshot");
         let mut state = self.state();
         state.call(Call::Name)?;
         let inode = state.inodes.len();
@@ -238,6 +244,7 @@ impl Handle for SimFile {
 
     /// A write that fails has been done by half.
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        assert!(!self.sim.panic_writes.load(Ordering::Relaxed), "injected into a write");
         let mut state = self.sim.state();
         let outcome = state.call(Call::Grow);
         let done = if outcome.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
