@@ -3,6 +3,7 @@
 mod budgets;
 mod clusters;
 mod connection;
+mod full_disk;
 mod get;
 mod joining;
 mod metrics;
