@@ -1,5 +1,6 @@
 //! The HTTPS listener: TLS always, HTTP/1.1 and HTTP/2, and an identity only for clients whose certificate proves it.
 
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
+use supervise::{Backoff, catch};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +36,10 @@ use stall::Impatient;
 const DRAIN: Duration = Duration::from_secs(5);
 /// How long the listener waits for file descriptors after it has closed connections.
 const DESCRIPTORS_RETRY_INTERVAL: Duration = Duration::from_millis(10);
+/// The first pause before connections are accepted again after a panic; it doubles.
+const ACCEPT_RETRY_DELAY_MIN: Duration = Duration::from_millis(10);
+/// The longest pause.
+const ACCEPT_RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
 /// How long a client may leave the response unread.
 const UNREAD: Duration = Duration::from_secs(60);
 /// Go clients run every watch over one connection.
@@ -94,36 +100,63 @@ impl Frontend {
         let connections = Connections::new(self.limits);
         let front = Arc::new(self);
         let (tasks, draining) = (TaskTracker::new(), CancellationToken::new());
+        let mut backoff = Backoff::new(ACCEPT_RETRY_DELAY_MIN, ACCEPT_RETRY_DELAY_MAX);
         tokio::pin!(stop);
         loop {
+            let accepting = catch(front.accept(&listener, &server, &connections, &tasks, &draining));
+            let panic = tokio::select! {
+                biased;
+                () = &mut stop => break,
+                ended = accepting => match ended {
+                    Ok(never) => match never {},
+                    Err(panic) => panic,
+                },
+            };
+            // Connections that were accepted before have tasks of their own and go on.
+            server.note_panic("accept", &listener.local_addr(), &panic);
             tokio::select! {
                 biased;
                 () = &mut stop => break,
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, peer)) => {
-                        // Only administrators are connected: no connection can be closed for the new one.
-                        let Some(permit) = connections.admit(peer.ip()) else { continue };
-                        let (front, server, draining) = (front.clone(), server.clone(), draining.clone());
-                        tasks.spawn(async move {
-                            let payer = server.payer();
-                            let connection =
-                                front.connection(stream, Peer(peer.ip()), server, &payer, &permit, &draining);
-                            payer.pays_for(connection).await;
-                        });
-                    }
-                    Err(error) => {
-                        // Too many open files, most likely.
-                        tracing::warn!(%error, "accept a connection");
-                        connections.free_descriptors();
-                        tokio::time::sleep(DESCRIPTORS_RETRY_INTERVAL).await;
-                    }
-                },
+                () = tokio::time::sleep(backoff.failed()) => {}
             }
         }
         server.shut_down();
         draining.cancel();
         tasks.close();
         let _ = tokio::time::timeout(DRAIN, tasks.wait()).await;
+    }
+
+    /// Accepts connections, each of which gets a task.
+    async fn accept(
+        self: &Arc<Self>,
+        listener: &TcpListener,
+        server: &ApiServer,
+        connections: &Connections,
+        tasks: &TaskTracker,
+        draining: &CancellationToken,
+    ) -> Infallible {
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    server.inject("accept", &peer);
+                    // Only administrators are connected: there is nothing to close for another.
+                    let Some(permit) = connections.admit(peer.ip()) else { continue };
+                    let (front, server, draining) = (self.clone(), server.clone(), draining.clone());
+                    tasks.spawn(async move {
+                        let payer = server.payer();
+                        let connection =
+                            front.connection(stream, Peer(peer.ip()), server, &payer, &permit, &draining);
+                        payer.pays_for(connection).await;
+                    });
+                }
+                Err(error) => {
+                    // Too many open files, most likely.
+                    tracing::warn!(%error, "accept a connection");
+                    connections.free_descriptors();
+                    tokio::time::sleep(DESCRIPTORS_RETRY_INTERVAL).await;
+                }
+            }
+        }
     }
 
     async fn connection(
@@ -160,7 +193,7 @@ impl Frontend {
             let (mut server, guard) = (server.clone(), handle.begin_request());
             async move {
                 let response = tower::Service::call(&mut server, request).await?;
-                Ok::<_, std::convert::Infallible>(response.map(|body| body.holding(guard)))
+                Ok::<_, Infallible>(response.map(|body| body.holding(guard)))
             }
         });
         let builder = connection_builder(self.limits.idle, payer.clone());

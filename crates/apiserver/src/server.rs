@@ -123,6 +123,21 @@ impl ApiServer {
         self.engine.supervision.set_injector(injector);
     }
 
+    /// Counts and logs a panic of a task that serves connections.
+    pub(crate) fn note_panic(
+        &self,
+        task: &'static str,
+        subject: &dyn std::fmt::Debug,
+        panic: &supervise::Panic,
+    ) {
+        self.engine.note_panic(task, subject, panic);
+    }
+
+    /// A point at which a test may let something fail.
+    pub(crate) fn inject(&self, point: &'static str, subject: &dyn std::fmt::Debug) {
+        self.engine.inject(point, subject);
+    }
+
     /// Whose threads a new connection keeps busy.
     pub(crate) fn payer(&self) -> CpuShare {
         CpuShare::stranger(&self.engine.turns)

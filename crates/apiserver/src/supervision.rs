@@ -1,10 +1,10 @@
 //! Supervision of the server's background tasks: counts panics, restarts tasks that panic, and reports liveness.
 
 use std::fmt::Debug;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, RwLock};
 use std::time::Duration;
 
-use supervise::{Injector, Panic, keep_running};
+use supervise::{Injector, Panic, Recovered as _, keep_running};
 use tokio::task::JoinHandle;
 
 use crate::engine::Engine;
@@ -15,17 +15,16 @@ pub(crate) type Liveness = Box<dyn Fn() -> Option<String> + Send + Sync>;
 /// Hooks of the embedding process: its liveness check, and fault injection for tests.
 #[derive(Default)]
 pub(crate) struct Supervision {
-    /// The liveness check of the embedding process.
-    liveness: OnceLock<Liveness>,
+    /// The liveness checks of the embedding process.
+    liveness: RwLock<Vec<Liveness>>,
     /// Fault injection: lets a test panic.
     injector: OnceLock<Injector>,
 }
 
 impl Supervision {
-    /// Installs the liveness check of the embedding process; only the first one counts.
+    /// Installs a liveness check of the embedding process.
     pub fn add_liveness(&self, liveness: Liveness) {
-        // Only the embedding process calls this, once; a second check is ignored.
-        let _ = self.liveness.set(liveness);
+        self.liveness.write().recovered().push(liveness);
     }
 
     /// Lets a test panic; only the first one counts.
@@ -37,7 +36,7 @@ impl Supervision {
 impl Engine {
     /// Why this process must be restarted; none while it is live.
     pub fn failure(&self) -> Option<String> {
-        self.supervision.liveness.get().and_then(|liveness| liveness())
+        self.supervision.liveness.read().recovered().iter().find_map(|failure| failure())
     }
 
     /// A fault injection point for tests.

@@ -91,6 +91,11 @@ impl Local {
         kube::Client::new(self.member.server().trusting(Identity::untracked("longshore")), "default")
     }
 
+    /// Why this process has to be started again for it, asked for at any time; none while it has not.
+    pub fn liveness(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static {
+        liveness(self.name.clone(), self.store.clone())
+    }
+
     /// The zone it is in, which begins with its region.
     pub fn zone(&self) -> &'static str {
         place(self.number).1
@@ -122,6 +127,10 @@ impl Local {
     }
 }
 
+fn liveness(name: String, store: Store) -> impl Fn() -> Option<String> + Send + Sync + 'static {
+    move || store.gave_up().map(|why| format!("the store of {name}: {why}"))
+}
+
 /// Where it listened before, if that is free, so that its Cluster and its clients need not change.
 async fn listen(kubeconfig: &Path, name: &str) -> Result<TcpListener> {
     let before = kubeconfig::last_address(kubeconfig, name);
@@ -146,5 +155,33 @@ fn node(member: &str, number: usize) -> NodeSpec {
         memory: "4Ti".to_owned(),
         pods: 100_000,
         labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::{Change, Expect, Measured, Payload, Write};
+
+    use super::*;
+
+    fn panicking(_: &[u8]) -> Measured {
+        panic!("injected into the writer")
+    }
+
+    #[tokio::test]
+    async fn a_member_that_only_a_restart_helps_says_so() {
+        let folder = tempfile::tempdir().expect("there is room for a temporary directory");
+        let store = Store::open(folder.path(), store::Options::default()).expect("a store");
+        let liveness = liveness("member1".to_owned(), store.clone());
+        assert_eq!(liveness(), None);
+        store.measure("t", panicking);
+        let (expect, change) = (Expect::Any, Change::Put(Payload::plain("value")));
+        let write = Write { table: "t".into(), key: "a".into(), expect, limits: Vec::new(), change };
+        store.write(write).await.expect_err("the writer panicked");
+        while liveness().is_none() {
+            tokio::task::yield_now().await;
+        }
+        let why = liveness().expect("it was just looked at");
+        assert!(why.starts_with("the store of member1: the thread that writes has panicked"), "{why}");
     }
 }

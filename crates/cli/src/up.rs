@@ -107,6 +107,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
         connections: crate::limits::member_connections(arguments.members.into()),
     };
     let locals = start_locals(arguments.members, &setting).await?;
+    locals.iter().for_each(|local| server.add_liveness(local.liveness()));
     let controllers = control::run(&server, &locals, &arguments.feature_gates, &policy_impact).await?;
     places::private_file(&file, &kubeconfig(&contexts(address, &locals), &certificates))?;
     // Signals are listened for before the greeting: a script that reads it may send one at once.

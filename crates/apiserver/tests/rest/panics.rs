@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use apiserver::Limits;
 use serde_json::json;
-use store::Store;
+use store::{Measured, Options, Store};
 use supervise::Injector;
 
 use crate::client::{Ask, Server};
+use crate::front::Listening;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -60,4 +62,47 @@ async fn a_task_that_cannot_go_on_fails_liveness() {
         assert_eq!(answer.code, 500, "{probe}");
         assert!(answer.text.contains("[-]tasks failed: task x panicked"), "{answer:?}");
     }
+}
+
+/// Panics over one object, on the thread that writes.
+fn panicking_measure(value: &[u8]) -> Measured {
+    assert!(!String::from_utf8_lossy(value).contains("panic now"), "injected into the writer");
+    Measured::default()
+}
+
+#[tokio::test]
+async fn a_writer_of_the_store_that_panics_fails_liveness_and_reads_go_on() {
+    let folder = tempfile::tempdir().expect("there is room for a temporary directory");
+    let store = Store::open(folder.path(), Options::default()).expect("a store");
+    store.measure("/configmaps", panicking_measure);
+    let server = Server::on(store).await;
+    server.ask(Ask::post(MAPS, json!({ "metadata": { "name": "kept" } }))).await.expect(201);
+    assert_eq!(server.ask(Ask::get("/livez")).await.code, 200);
+    let fatal = json!({ "metadata": { "name": "fatal" }, "data": { "k": "panic now" } });
+    server.ask(Ask::post(MAPS, fatal)).await.expect(500);
+    server.until("/livez", |answer| answer.code == 500).await;
+    for probe in ["/livez", "/readyz", "/healthz"] {
+        let answer = server.ask(Ask::get(probe)).await;
+        assert_eq!(answer.code, 500, "{probe}");
+        assert!(answer.text.contains("[-]store failed: the thread that writes has panicked"), "{answer:?}");
+    }
+    server.ask(Ask::get(&format!("{MAPS}/kept"))).await.expect(200);
+    let refused = server.ask(Ask::post(MAPS, json!({ "metadata": { "name": "late" } }))).await;
+    assert!(refused.refusal().2.contains("the thread that writes has panicked"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn connections_are_accepted_again_after_a_panic() {
+    let listening = Listening::new(Limits::default()).await;
+    if let Server::InProcess { server, .. } = &listening.server {
+        server.inject_faults(panicking(3, &["accept"]));
+    }
+    for _ in 0..3 {
+        let refused = tokio::net::TcpStream::connect(listening.address).await.expect("the port is open");
+        let mut byte = [0];
+        // Closed without a word, in an orderly way or not.
+        assert_eq!(tokio::io::AsyncReadExt::read(&mut { refused }, &mut byte).await.unwrap_or(0), 0);
+    }
+    assert_eq!(listening.get("/livez", None, "").await, 200);
+    assert_eq!(panics(&listening.server, "accept").await, 3);
 }
