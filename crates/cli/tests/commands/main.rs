@@ -3,6 +3,7 @@
 mod budgets;
 mod clusters;
 mod connection;
+mod controllers;
 mod full_disk;
 mod get;
 mod joining;
