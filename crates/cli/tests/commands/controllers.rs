@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use bytes::Bytes;
-use checks::client::Door;
+use checks::client::ApiClient;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::TokioIo;
@@ -78,7 +78,7 @@ fn free_port() -> u16 {
 }
 
 /// Whoever holds the lease, and how often it changed hands.
-async fn holder(door: &Door) -> (String, Value) {
+async fn holder(door: &ApiClient) -> (String, Value) {
     let (_, lease) = door.request(Method::GET, LEASE, "").await;
     let spec = &lease["spec"];
     (spec["holderIdentity"].as_str().unwrap_or_default().to_owned(), spec["leaseTransitions"].clone())
@@ -99,7 +99,7 @@ async fn post(port: u16, tls: Arc<ClientConfig>, body: Bytes) -> Option<StatusCo
     Some(status)
 }
 
-async fn believed(door: &Door) -> Arc<ClientConfig> {
+async fn believed(door: &ApiClient) -> Arc<ClientConfig> {
     let (_, webhooks) = door.request(Method::GET, WEBHOOKS, "").await;
     let bundle = webhooks["webhooks"][0]["clientConfig"]["caBundle"].as_str().expect("an authority");
     let bundle = base64::engine::general_purpose::STANDARD.decode(bundle).expect("base64");
@@ -126,7 +126,7 @@ fn review() -> Bytes {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reviews_that_take_long_do_not_cost_the_lease() {
     let terminal = tokio::task::spawn_blocking(|| Terminal::open(1, &[])).await.expect("it opens");
-    let door = Door::of_context(&terminal.server.kubeconfig, "member1");
+    let door = ApiClient::of_context(&terminal.server.kubeconfig, "member1");
     let mut controllers = Controllers::start(&terminal);
     let deadline = Instant::now() + Duration::from_secs(60);
     while holder(&door).await.0.is_empty() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use checks::client::Door;
+use checks::client::ApiClient;
 use checks::process::Longshore;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn limited(directory: &Path) -> Option<PathBuf> {
 
 /// A client that remembers what was acknowledged.
 struct Client {
-    door: Door,
+    door: ApiClient,
     runtime: Runtime,
     acknowledged: Vec<String>,
 }
@@ -44,7 +44,7 @@ struct Client {
 impl Client {
     fn open(kubeconfig: &Path) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        Self { door: Door::open(kubeconfig), runtime, acknowledged: Vec::new() }
+        Self { door: ApiClient::open(kubeconfig), runtime, acknowledged: Vec::new() }
     }
 
     fn get(&self, path: &str) -> (StatusCode, Value) {

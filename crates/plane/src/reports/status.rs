@@ -86,7 +86,8 @@ pub fn report(snapshot: &Snapshot, context: String, feature_gates: Vec<String>) 
     let mut clusters: Vec<ClusterReport> = snapshot.clusters.iter().map(cluster).collect();
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
     let policies = policies(snapshot, |_| true);
-    let (stuck, unknown, orphaned) = (stuck(snapshot), unknown(snapshot), orphans(snapshot, Interpreters::BUILT_IN));
+    let (stuck, unknown, orphaned) =
+        (stuck(snapshot), unknown(snapshot), orphans(snapshot, Interpreters::BUILT_IN));
     // What the API server says of itself is for the caller to ask.
     let (problems, warnings) = (Vec::new(), Vec::new());
     Report { context, problems, warnings, feature_gates, clusters, policies, stuck, unknown, orphaned }
