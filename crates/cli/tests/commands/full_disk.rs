@@ -76,7 +76,7 @@ fn count(server: &Longshore, words: &str) -> usize {
 fn a_full_disk_is_told_until_there_is_room_and_nothing_acknowledged_is_lost() {
     let home = tempfile::tempdir().expect("there is room for a temporary directory");
     let Some(binary) = limited(home.path()) else {
-        eprintln!("SKIPPED: prlimit is not here");
+        checks::client_is_missing("there is no prlimit to fill a disk with");
         return;
     };
     let data = home.path().join(".local/share/longshore");
