@@ -27,10 +27,10 @@ impl Workspace {
         self.0.path().join(file)
     }
 
-    fn append(&self, file: &str, text: &str) {
+    fn prepend(&self, file: &str, text: &str) {
         let path = self.path(file);
         let before = fs::read_to_string(&path).expect("the file is there");
-        fs::write(path, before + text).expect("the file can be written");
+        fs::write(path, text.to_owned() + &before).expect("the file can be written");
     }
 
     fn check(&self) -> (bool, String) {
@@ -63,8 +63,8 @@ fn a_wrong_edge_between_crates_is_refused() {
 #[test]
 fn a_circle_of_modules_is_refused() {
     let Some(workspace) = Workspace::copy() else { return };
-    workspace.append("crates/apimachinery/src/quantity.rs", "\nuse crate::selector as _;\n");
-    workspace.append("crates/apimachinery/src/selector.rs", "\nuse crate::quantity as _;\n");
+    workspace.prepend("crates/apimachinery/src/quantity.rs", "use crate::selector as _;\n");
+    workspace.prepend("crates/apimachinery/src/selector.rs", "use crate::quantity as _;\n");
     let (ok, said) = workspace.check();
     let circle = "modules of apimachinery use each other in a circle: quantity, selector";
     assert!(!ok && said.contains(circle), "{said}");
