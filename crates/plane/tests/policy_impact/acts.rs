@@ -188,11 +188,26 @@ fn what_templates_are_asked_for_together_is_bounded_together() {
 }
 
 #[test]
+fn m2_an_edit_that_leaves_templates_nowhere_needs_an_approval() {
+    let (policy_impact, _) = policy_impact(Budget::default(), json!({}));
+    let (before, after) = (policy("m1", json!({})), policy("mistyped", json!({})));
+    let refusal = update(&policy_impact, &before, &after).expect_err("both lose their last copy");
+    assert!(
+        refusal.contains("it would delete the last copy of 2 templates, which then run NOWHERE"),
+        "{refusal}"
+    );
+    let approved = annotated(&after, APPROVED, digest(&refusal));
+    update(&policy_impact, &before, &approved).expect("it is approved");
+}
+
+#[test]
 fn clusters_that_do_not_exist_are_refused_where_somebody_says_so() {
     let check = |refusing: bool, annotations: Value, expected: bool| {
         let (policy_impact, _) = policy_impact(Budget::default(), json!({}));
         let policy_impact = policy_impact.refusing_unknown_clusters(refusing);
-        let answer = update(&policy_impact, &policy("m1", json!({})), &policy("mistyped", annotations));
+        let mut edited = policy("m1", annotations);
+        edited["spec"]["placement"]["clusterAffinity"]["clusterNames"] = json!(["m1", "mistyped"]);
+        let answer = update(&policy_impact, &policy("m1", json!({})), &edited);
         assert_eq!(answer.is_err(), expected, "{answer:?}");
         answer.err().unwrap_or_default()
     };
