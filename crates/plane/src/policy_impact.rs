@@ -63,7 +63,7 @@ struct Judged {
 }
 
 impl PolicyImpact {
-    /// An outlook with this budget for the whole control plane; it sees nothing yet.
+    /// A policy impact check with this budget for the whole control plane; it sees nothing yet.
     pub fn new(budget: Budget) -> Self {
         Self { budget, ..Self::default() }
     }

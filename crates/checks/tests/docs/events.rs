@@ -13,7 +13,7 @@ const HEAD: &str = "\
 # Events
 
 Every reason that the controllers write in an Event, what it is about, and when. Reasons are Karmada's where Karmada has
-them. Which Events are left out when there are too many is in [differences](../differences.md).
+them. The limits per object, beyond which Events are dropped, are in [differences](../differences.md).
 
 Checked against the code, and written anew, by `UPDATE_EXPECT=1 cargo test -p checks --test docs`
 

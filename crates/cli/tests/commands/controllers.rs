@@ -77,7 +77,7 @@ fn free_port() -> u16 {
     listener.local_addr().expect("it has an address").port()
 }
 
-/// Whoever holds the lease, and how often it changed hands.
+/// The holder of the lease, and how often the lease changed hands.
 async fn holder(door: &ApiClient) -> (String, Value) {
     let (_, lease) = door.request(Method::GET, LEASE, "").await;
     let spec = &lease["spec"];
@@ -130,7 +130,7 @@ async fn reviews_that_take_long_do_not_cost_the_lease() {
     let mut controllers = Controllers::start(&terminal);
     let deadline = Instant::now() + Duration::from_secs(60);
     while holder(&door).await.0.is_empty() {
-        assert!(Instant::now() < deadline, "nobody leads");
+        assert!(Instant::now() < deadline, "no replica leads");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let before = holder(&door).await;

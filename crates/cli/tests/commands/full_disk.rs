@@ -108,7 +108,7 @@ fn a_full_disk_is_told_until_there_is_room_and_nothing_acknowledged_is_lost() {
     }
 }
 
-/// Writes until there is no room, and sees to it that everybody is told.
+/// Writes until the disk is full, and checks that the answer, `/readyz`, `status` and the log report it.
 fn fill(client: &mut Client, terminal: &Terminal) {
     let mut write = |number: usize| client.create(&format!("large-{number}"), VALUE_BYTES);
     let refused = (0..20).map(&mut write).find(|(status, _)| *status != StatusCode::CREATED);

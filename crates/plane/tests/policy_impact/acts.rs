@@ -10,7 +10,7 @@ use super::{at_rest, cluster, digest, policy, rules};
 
 const APPROVED: &str = "longshore.io/approved-plan";
 
-/// An outlook on a world in which a policy with these annotations has sent two templates to m1.
+/// The policy impact on a snapshot in which a policy with these annotations has sent two templates to m1.
 fn policy_impact(budget: Budget, annotations: Value) -> (PolicyImpact, Cache) {
     let cache = at_rest(&policy("m1", annotations));
     cache.note_complete();
