@@ -47,7 +47,7 @@ pub async fn run(
     let supervisor = ctx.supervisor.clone();
     server.add_liveness(move || supervisor.failure());
     let counted = ctx.clone();
-    server.add_metrics(move || controllers::metrics::render(&counted));
+    server.add_metrics(move || controllers::scrape::render(&counted));
     Ok(Some(start(ctx)))
 }
 

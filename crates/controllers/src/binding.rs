@@ -27,9 +27,10 @@ const PURGING: Duration = Duration::from_secs(5);
 pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     let Some(binding) = ctx.cache.binding(key) else { return Ok(Action::AwaitChange) };
     let start = Instant::now();
-    let known = ctx.cache.works_seen(&binding).into_iter().map(|(key, _, wanted)| (key, wanted)).collect();
+    let known =
+        ctx.cache.works().fingerprints(&binding).into_iter().map(|(key, _, wanted)| (key, wanted)).collect();
     let sources = sources_mark(&ctx.cache.snapshot(), &binding);
-    if sources.is_some_and(|sources| ctx.cache.settled().holds(key, Question::Works, mark(sources, &known))) {
+    if sources.is_some_and(|sources| ctx.cache.memo().holds(key, Question::Works, mark(sources, &known))) {
         return Ok(Action::AwaitChange);
     }
     // Noted before anything is read: what a member says from now on leads here again.
@@ -59,7 +60,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     }
     // The next reconcile with the same input is skipped.
     if let Some(sources) = sources.filter(|_| written.is_ok() && is_at_rest(&answer)) {
-        ctx.cache.settled().note(key, Question::Works, mark(sources, &now));
+        ctx.cache.memo().note(key, Question::Works, mark(sources, &now));
     }
     written?;
     if binding.metadata.deletion_timestamp.is_some() {
@@ -142,7 +143,7 @@ fn path(work: &Work) -> Path {
 /// The Works of a binding as they are now: their manifests are too large to be cached as well. For one that is being
 /// deleted, also those that were made a moment ago and that the cache does not know yet.
 async fn existing_works(ctx: &Ctx, binding: &Binding) -> Result<Vec<Work>, Error> {
-    let mut keys: BTreeSet<WorkKey> = ctx.cache.works_of(binding).into_iter().collect();
+    let mut keys: BTreeSet<WorkKey> = ctx.cache.works().of(binding).into_iter().collect();
     if binding.metadata.deletion_timestamp.is_some() {
         let template = &binding.spec.resource;
         let name = names::work_name(&template.kind, &template.name, &template.namespace);
@@ -211,7 +212,7 @@ fn decide_works(ctx: &Ctx, binding: &Binding, existing: &[Work]) -> (Works, Opti
 fn needed_in(ctx: &Ctx, binding: &Binding) -> Vec<String> {
     let key = |by: &BindingSnapshot| BindingKey { namespace: by.namespace.clone(), name: by.name.clone() };
     let needing = binding.spec.required_by.iter().filter_map(|by| ctx.cache.binding(&key(by)));
-    needing.flat_map(|needing| ctx.cache.works_of(&needing)).map(|work| work.cluster).collect()
+    needing.flat_map(|needing| ctx.cache.works().of(&needing)).map(|work| work.cluster).collect()
 }
 
 fn place(metadata: &ObjectMeta) -> Option<(WorkKey, Wanted)> {

@@ -2,6 +2,7 @@
 //! template's.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::Binding;
 use decide::status::status;
@@ -13,11 +14,10 @@ use crate::events::{EventType, Regarding};
 use crate::rest::Error;
 use crate::runtime::Action;
 
-mod coalescer;
-
-pub use coalescer::StatusCoalescer;
-
 const COMPONENT: &str = "binding-status-controller";
+/// The debounce interval of a binding's status: members report several times while something starts, and each report
+/// would be a write to the binding and one to the template.
+pub const DEBOUNCE: Duration = Duration::from_secs(1);
 
 /// Brings one binding's status, and its template's, in line.
 pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
@@ -33,16 +33,12 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     let mut version = seen.metadata.resource_version.clone();
     let mut template_version = template.as_ref().map(|template| template.resource_version.clone());
     let known: Vec<(WorkKey, Fingerprint)> =
-        ctx.cache.works_seen(&seen).into_iter().map(|(key, version, _)| (key, version)).collect();
-    if ctx.cache.settled().holds(
-        key,
-        Question::Status,
-        Fingerprint::of((&version, &template_version, &known)),
-    ) {
+        ctx.cache.works().fingerprints(&seen).into_iter().map(|(key, version, _)| (key, version)).collect();
+    if ctx.cache.memo().holds(key, Question::Status, Fingerprint::of((&version, &template_version, &known))) {
         ctx.coalescer.end(key);
         return Ok(Action::AwaitChange);
     }
-    let answer = status(&seen, &ctx.cache.work_statuses(&seen));
+    let answer = status(&seen, &ctx.cache.works().statuses(&seen));
     let mut binding = Binding::clone(&seen);
     answer.write(&mut binding, (ctx.now)());
     let path = ctx.template_path(&template_key);
@@ -62,21 +58,26 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     }
     ctx.coalescer.end(key);
     if binding.status != seen.status {
-        version = tell_binding(ctx, key, &seen, &binding).await?;
+        version = write_binding_status(ctx, key, &seen, &binding).await?;
     }
     if let Some((template, path, status)) = of_template {
         let before = &template.object()["status"];
         let written = ctx.control.write_status(&path, &template.resource_version, before, &status).await;
         let message = "Update Resource with AggregatedStatus successfully.";
-        tell(ctx, Regarding::from(&*template), message, written.as_ref().err());
+        record_event(ctx, Regarding::from(&*template), message, written.as_ref().err());
         template_version = Some(written?.metadata.resource_version);
     }
-    ctx.cache.settled().note(key, Question::Status, Fingerprint::of((&version, &template_version, &known)));
+    ctx.cache.memo().note(key, Question::Status, Fingerprint::of((&version, &template_version, &known)));
     Ok(Action::AwaitChange)
 }
 
 /// Writes a binding's status; the answer is the version that has it.
-async fn tell_binding(ctx: &Ctx, key: &BindingKey, seen: &Binding, next: &Binding) -> Result<String, Error> {
+async fn write_binding_status(
+    ctx: &Ctx,
+    key: &BindingKey,
+    seen: &Binding,
+    next: &Binding,
+) -> Result<String, Error> {
     let path = bindings(key).object(&key.name);
     let version = &seen.metadata.resource_version;
     let written = ctx.control.write_status(&path, version, &seen.status, &next.status).await;
@@ -85,13 +86,13 @@ async fn tell_binding(ctx: &Ctx, key: &BindingKey, seen: &Binding, next: &Bindin
         namespace => ("ResourceBinding", format!("{namespace}/{}", key.name)),
     };
     let message = format!("Update {kind}({place}) with AggregatedStatus successfully.");
-    tell(ctx, Regarding::from(seen), &message, written.as_ref().err());
+    record_event(ctx, Regarding::from(seen), &message, written.as_ref().err());
     Ok(written?.metadata.resource_version)
 }
 
 /// Whether a template's status differs from its binding's. The writer of the binding's status may have seen an older
 /// template whose status happened to match.
-pub fn lags(ctx: &Ctx, key: &TemplateKey) -> bool {
+pub fn is_stale(ctx: &Ctx, key: &TemplateKey) -> bool {
     let snapshot = ctx.cache.snapshot();
     let binding = snapshot.bindings.get(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
     let Some((template, binding)) = snapshot.templates.get(key).zip(binding) else { return false };
@@ -100,7 +101,7 @@ pub fn lags(ctx: &Ctx, key: &TemplateKey) -> bool {
     interpret::aggregate(&template.object(), &binding.status.aggregated_status, (ctx.now)()).is_some()
 }
 
-fn tell(ctx: &Ctx, about: Regarding, message: &str, error: Option<&Error>) {
+fn record_event(ctx: &Ctx, about: Regarding, message: &str, error: Option<&Error>) {
     match error {
         None => ctx.record_event([about], COMPONENT, EventType::Normal, "AggregateStatusSucceed", message),
         Some(error) if error.is_conflict() => {}

@@ -2,7 +2,7 @@
 //! built from their Cluster and its Secret, and rebuilt when either changes.
 
 use api::Cluster;
-use api::cluster::{SecretReference, SyncMode};
+use api::cluster::SyncMode;
 use k8s_openapi::api::core::v1::Secret;
 
 use crate::ctx::Ctx;
@@ -34,7 +34,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     ctx.queues.credentials.add(name.to_owned(), Priority::Resync);
     if changed {
         ctx.queues.cluster_status.add(name.to_owned(), Priority::User);
-        let works = ctx.cache.works_in(name);
+        let works = ctx.cache.works().in_cluster(name);
         works.into_iter().for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
     }
     Ok(Action::AwaitChange)
@@ -58,19 +58,4 @@ pub async fn way(control: &Rest, cluster: &Cluster) -> Result<Result<Way, Unreac
             name: reference.name.clone(),
         }),
     })
-}
-
-/// Enqueues the members whose credentials are in this Secret.
-pub fn secret_changed(ctx: &Ctx, namespace: &str, name: &str) {
-    let clusters = ctx.cache.snapshot().clusters.clone();
-    let is_this = |reference: &SecretReference| reference.namespace == namespace && reference.name == name;
-    for cluster in clusters.iter() {
-        let spec = &cluster.spec;
-        if spec.secret_ref.as_ref().is_some_and(is_this) {
-            ctx.queues.clients.add(cluster.metadata.name.clone(), Priority::User);
-        }
-        if spec.impersonator_secret_ref.as_ref().is_some_and(is_this) {
-            ctx.queues.credentials.add(cluster.metadata.name.clone(), Priority::Resync);
-        }
-    }
 }

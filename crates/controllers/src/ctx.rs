@@ -1,25 +1,24 @@
 //! The context that every controller shares: clients of the control plane and the members, informer cache, clock, work
 //! queues.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, RwLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use api::{Binding, Scope, kinds};
 use decide::{BindingKey, TemplateKey};
 use jiff::Timestamp;
-use supervise::{Injector, Recovered as _};
+use supervise::Injector;
 
-use crate::binding_status::StatusCoalescer;
-use crate::cache::{Cache, WorkKey};
-use crate::events::{EventKey, EventType, Events, Regarding};
+use crate::cache::Cache;
+use crate::events::{Event, EventRecorder, EventType, Regarding};
+use crate::eviction_limiter::EvictionLimiter;
 use crate::gates::FeatureGates;
 pub use crate::members::Members;
 use crate::metrics::Metrics;
-use crate::pace::Pace;
-use crate::policy_status::Tally;
+use crate::policy_counts::PolicyCounts;
+use crate::queues::Queues;
 use crate::rest::{Collection, Error, Path, Rest};
-use crate::runtime::{Priority, Queue, QueueStats, Supervisor};
+use crate::runtime::{Priority, Supervisor};
+use crate::status_coalescer::StatusCoalescer;
 
 /// The controllers that write bindings, as Events name them.
 const COMPONENT: &str = "resource-detector";
@@ -27,166 +26,30 @@ const COMPONENT: &str = "resource-detector";
 /// The shared context. Clones share everything.
 #[derive(Clone)]
 pub struct Ctx {
-    /// The control plane.
+    /// The client of the control plane.
     pub control: Rest,
-    /// The members that can be reached, by name.
+    /// The registry of members, with their clients.
     pub members: Members,
-    /// What is known.
+    /// The informer cache.
     pub cache: Cache,
     /// The wall clock.
     pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// Work to do.
+    /// The work queues.
     pub queues: Queues,
-    /// What is switched on.
+    /// The feature gates.
     pub feature_gates: FeatureGates,
     /// The event recorder, with the events that are not written yet.
-    pub events: Events,
-    /// What is counted.
+    pub events: EventRecorder,
+    /// Counters and histograms.
     pub metrics: Metrics,
-    /// How the templates of each policy fare.
-    pub tally: Tally,
-    /// How fast taints evict.
-    pub pace: Pace,
-    /// Statuses that are kept back because more is on its way.
+    /// How many templates each policy has, by state.
+    pub policy_counts: PolicyCounts,
+    /// The rate limiter of taint evictions.
+    pub eviction_limiter: EvictionLimiter,
+    /// Status writes that are delayed because more changes are coming.
     pub coalescer: StatusCoalescer,
-    /// What becomes of panics.
+    /// The panic handler.
     pub supervisor: Supervisor,
-}
-
-/// One queue per controller. Where keys belong to namespaces, these take turns.
-#[derive(Clone)]
-pub struct Queues {
-    /// Templates whose claim or binding may have to change.
-    pub templates: Queue<TemplateKey>,
-    /// Bindings that may have to be placed.
-    pub placements: Queue<BindingKey>,
-    /// Bindings whose Works may have to change.
-    pub works: Queue<BindingKey>,
-    /// Bindings whose status may have to change.
-    pub statuses: Queue<BindingKey>,
-    /// Works that may have to be written to their member, one queue per member.
-    pub execution: PerMember,
-    /// Clusters to be tended.
-    pub clusters: Queue<String>,
-    /// Clusters whose health is due.
-    pub cluster_status: Queue<String>,
-    /// Clusters whose client may have to change.
-    pub clients: Queue<String>,
-    /// Clusters whose credentials may have to be renewed.
-    pub credentials: Queue<String>,
-    /// Policies whose finalizer may have to be removed.
-    pub policies: Queue<decide::PolicyKey>,
-    /// Namespaces to be sent to members.
-    pub namespaces: Queue<String>,
-    /// Bindings whose list of needs may have to change.
-    pub dependencies: Queue<BindingKey>,
-    /// Templates whose binding follows those that need it.
-    pub attachments: Queue<TemplateKey>,
-    /// Bindings that may have to leave a cluster.
-    pub failover: Queue<BindingKey>,
-    /// Clusters whose taints may have to change.
-    pub taints: Queue<String>,
-    /// Rebalancers to be brought forward.
-    pub rebalancers: Queue<String>,
-    /// Policies whose status may have to change.
-    pub policy_status: Queue<decide::PolicyKey>,
-    /// Events to write.
-    pub news: Queue<EventKey>,
-}
-
-impl Queues {
-    /// Empty queues; the cache knows which namespace a Work is for.
-    pub fn new(cache: &Cache) -> Self {
-        let bindings = || Queue::fair(|key: &BindingKey| key.namespace.clone());
-        let templates = || Queue::fair(|key: &TemplateKey| key.namespace.clone());
-        let policies = || Queue::fair(|key: &decide::PolicyKey| key.namespace.clone());
-        Self {
-            templates: templates(),
-            placements: bindings(),
-            works: bindings(),
-            statuses: bindings(),
-            execution: PerMember { queues: Arc::default(), cache: cache.clone() },
-            clusters: Queue::new(),
-            cluster_status: Queue::new(),
-            clients: Queue::new(),
-            credentials: Queue::new(),
-            policies: policies(),
-            namespaces: Queue::new(),
-            dependencies: bindings(),
-            attachments: templates(),
-            failover: bindings(),
-            taints: Queue::new(),
-            rebalancers: Queue::new(),
-            policy_status: policies(),
-            news: Queue::fair(|key: &EventKey| key.namespace().to_owned()),
-        }
-    }
-
-    /// Looks at many templates again.
-    pub fn look_at(&self, templates: impl IntoIterator<Item = TemplateKey>, priority: Priority) {
-        templates.into_iter().for_each(|key| self.templates.add(key, priority));
-    }
-
-    /// Looks at how a binding is doing, once its members have had time to say it: each of them says it several times
-    /// while something starts, and every time would be a write to the binding and one to the template.
-    pub fn look_at_status(&self, key: BindingKey) {
-        self.statuses.add_gathered_for(key, STATUS_GATHER);
-    }
-
-    /// Looks at everything that hangs on a binding.
-    pub fn look_at_binding(&self, key: &BindingKey, priority: Priority) {
-        self.placements.add(key.clone(), priority);
-        self.works.add(key.clone(), priority);
-        self.look_at_status(key.clone());
-        self.failover.add(key.clone(), priority);
-    }
-}
-
-/// How long statuses are gathered at least.
-const STATUS_GATHER: Duration = Duration::from_secs(1);
-
-/// A work queue per member, so that a slow member does not delay the others. Each is fair between namespaces.
-#[derive(Clone)]
-pub struct PerMember {
-    queues: Arc<RwLock<BTreeMap<String, Queue<WorkKey>>>>,
-    /// Knows which namespace a Work is for.
-    cache: Cache,
-}
-
-impl PerMember {
-    /// The queue of a member.
-    pub fn of(&self, cluster: &str) -> Queue<WorkKey> {
-        if let Some(queue) = self.queues.read().recovered().get(cluster) {
-            return queue.clone();
-        }
-        let mut queues = self.queues.write().recovered();
-        let fair = || {
-            let cache = self.cache.clone();
-            Queue::fair(move |key: &WorkKey| cache.binding_of(key).unwrap_or_default().namespace)
-        };
-        queues.entry(cluster.to_owned()).or_insert_with(fair).clone()
-    }
-
-    /// What each member's queue holds and has done.
-    pub fn stats(&self) -> Vec<(String, QueueStats)> {
-        let queues = self.queues.read().recovered();
-        queues.iter().map(|(member, queue)| (format!("execution-{member}"), queue.stats())).collect()
-    }
-
-    /// Forgets the queue of a member that has gone.
-    pub fn remove(&self, cluster: &str) {
-        self.queues.write().recovered().remove(cluster);
-    }
-
-    /// Adds a Work to the queue of its member.
-    pub fn add(&self, key: WorkKey, priority: Priority) {
-        self.of(&key.cluster).add(key, priority);
-    }
-
-    /// Adds a Work to the queue of its member, debounced.
-    pub fn add_debounced(&self, key: WorkKey) {
-        self.of(&key.cluster).add_debounced(key);
-    }
 }
 
 impl Ctx {
@@ -207,10 +70,10 @@ impl Ctx {
             cache,
             now,
             feature_gates,
-            events: Events::default(),
+            events: EventRecorder::default(),
             metrics,
-            tally: Tally::default(),
-            pace: Pace::default(),
+            policy_counts: PolicyCounts::default(),
+            eviction_limiter: EvictionLimiter::default(),
             coalescer: StatusCoalescer::default(),
         }
     }
@@ -252,35 +115,43 @@ impl Ctx {
         }
     }
 
-    /// What every queue holds and has done, by controller; members' queues by member.
-    pub fn queue_stats(&self) -> Vec<(String, QueueStats)> {
-        let queues = &self.queues;
-        let own = [
-            ("detector", queues.templates.stats()),
-            ("scheduler", queues.placements.stats()),
-            ("binding", queues.works.stats()),
-            ("binding-status", queues.statuses.stats()),
-            ("cluster", queues.clusters.stats()),
-            ("cluster-status", queues.cluster_status.stats()),
-            ("clients", queues.clients.stats()),
-            ("credentials", queues.credentials.stats()),
-            ("policies", queues.policies.stats()),
-            ("namespaces", queues.namespaces.stats()),
-            ("dependencies", queues.dependencies.stats()),
-            ("attachments", queues.attachments.stats()),
-            ("failover", queues.failover.stats()),
-            ("taints", queues.taints.stats()),
-            ("rebalancer", queues.rebalancers.stats()),
-            ("policy-status", queues.policy_status.stats()),
-            ("events", queues.news.stats()),
-        ];
-        let members = queues.execution.stats();
-        own.into_iter().map(|(name, stats)| (name.to_owned(), stats)).chain(members).collect()
+    /// Records that something happened, as an Event on each of these objects.
+    pub fn record_event(
+        &self,
+        about: impl IntoIterator<Item = Regarding>,
+        component: &'static str,
+        event_type: EventType,
+        reason: &'static str,
+        message: &str,
+    ) {
+        let event =
+            |regarding| Event { regarding, component, event_type, reason, message: message.to_owned() };
+        about.into_iter().for_each(|regarding| self.enqueue_event(event(regarding), 1));
+    }
+
+    /// Records a state, as an Event that is written once, however often the state is found.
+    pub fn record_standing_event(
+        &self,
+        regarding: Regarding,
+        component: &'static str,
+        event_type: EventType,
+        reason: &'static str,
+        message: &str,
+    ) {
+        let event = Event { regarding, component, event_type, reason, message: message.to_owned() };
+        self.enqueue_event(event, 0);
+    }
+
+    fn enqueue_event(&self, event: Event, times: u64) {
+        match self.events.record(event, times) {
+            Some(key) => self.queues.events.add(key, Priority::Resync),
+            None => self.metrics.count("events_dropped_total", &[]),
+        }
     }
 
     /// The path of a template; none while its kind is not served.
     pub fn template_path(&self, key: &TemplateKey) -> Option<Path> {
-        let served = self.cache.served(&key.api_version, &key.kind)?;
+        let served = self.cache.served().get(&key.api_version, &key.kind)?;
         let namespace = if served.namespaced { key.namespace.as_str() } else { "" };
         Some(Collection::new(&key.api_version, &served.plural, namespace).object(&key.name))
     }
@@ -312,93 +183,5 @@ fn scope(binding: &Binding) -> Scope {
     match binding.metadata.namespace.as_str() {
         "" => Scope::Cluster,
         _ => Scope::Namespaced,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use api::ObjectMeta;
-
-    use super::*;
-    use crate::cache::{WorkNews, binding_id};
-
-    /// How many keys of a flood are worked on between the arrival of another tenant's key and its turn, with this
-    /// many workers.
-    async fn flood_before<K: crate::runtime::Key>(queue: &Queue<K>, flood: Vec<K>, other: K) -> usize {
-        const WORKERS: usize = 8;
-        let all = flood.len();
-        flood.into_iter().for_each(|key| queue.add(key, Priority::User));
-        let mut working = Vec::new();
-        for _ in 0..WORKERS {
-            working.push(queue.next().await);
-        }
-        queue.add(other.clone(), Priority::User);
-        let mut before = 0;
-        loop {
-            let done = working.remove(0);
-            queue.succeeded(&done);
-            let next = queue.next().await;
-            if next == other {
-                return before;
-            }
-            before += 1;
-            assert!(before < all, "it comes last");
-            working.push(next);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_tenant_with_five_thousand_templates_delays_nobody_by_more_than_two_keys() {
-        let cache = Cache::default();
-        let queues = Queues::new(&cache);
-        let binding = |namespace: &str, number: usize| BindingKey {
-            namespace: namespace.to_owned(),
-            name: format!("web-{number}-deployment"),
-        };
-        let template = |namespace: &str, number: usize| TemplateKey {
-            namespace: namespace.to_owned(),
-            name: format!("web-{number}"),
-            kind: "Deployment".to_owned(),
-            api_version: "apps/v1".to_owned(),
-        };
-        let work = |namespace: &str, number: usize| {
-            let name = format!("{namespace}-{number}");
-            let id = format!("id-{name}");
-            let labels =
-                [(api::labels::RESOURCE_BINDING_PERMANENT_ID.to_owned(), id.clone())].into_iter().collect();
-            let metadata = ObjectMeta { labels, name: name.clone(), ..ObjectMeta::default() };
-            assert_eq!(binding_id(&metadata), id);
-            let key = WorkKey { cluster: "member1".to_owned(), name };
-            let bound = Binding { metadata: metadata.clone(), ..Binding::default() };
-            cache.put_binding(binding(namespace, number), bound);
-            let news: WorkNews =
-                serde_json::from_value(serde_json::json!({ "metadata": metadata })).expect("a Work");
-            cache.put_work(key.clone(), &news);
-            key
-        };
-        let flood = 0..5_000;
-        let counts = [
-            flood_before(
-                &queues.templates,
-                flood.clone().map(|n| template("a", n)).collect(),
-                template("b", 0),
-            )
-            .await,
-            flood_before(
-                &queues.placements,
-                flood.clone().map(|n| binding("a", n)).collect(),
-                binding("b", 0),
-            )
-            .await,
-            flood_before(&queues.works, flood.clone().map(|n| binding("a", n)).collect(), binding("b", 0))
-                .await,
-            flood_before(
-                &queues.execution.of("member1"),
-                flood.map(|n| work("a", n)).collect(),
-                work("b", 0),
-            )
-            .await,
-        ];
-        assert!(counts.iter().all(|before| *before <= 2), "{counts:?}");
     }
 }

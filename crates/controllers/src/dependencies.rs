@@ -5,16 +5,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::Binding;
 use api::annotations::DEPENDENCIES;
 use api::finalizers::DEPENDENCIES_DISTRIBUTOR;
 use api::interpreter::DependentObjectReference;
-use api::{Binding, finalizers};
 use decide::dependencies::{Attached, attached, needs, noted, outside};
 use decide::snapshot::Interpreters;
 use decide::{BindingKey, TemplateKey};
 use serde_json::{Value, json};
 
-use crate::cache::binding_key;
 use crate::ctx::{Ctx, bindings};
 use crate::events::{EventType, Regarding};
 use crate::rest::Error;
@@ -176,7 +175,7 @@ fn decide_attached(ctx: &Ctx, key: &TemplateKey) -> Option<Decided> {
         binding.spec.propagate_deps && binding.metadata.deletion_timestamp.is_none()
     };
     let own = key.binding();
-    let who = ctx.cache.who_needs(template).into_iter().filter(|by| *by != own);
+    let who = ctx.cache.dependencies().dependents(template).into_iter().filter(|by| *by != own);
     let found: Vec<BindingKey> = who.collect();
     // Nothing new is attached to a binding that is being deleted; but a binding that detaches does not have to wait for
     // it.
@@ -196,44 +195,13 @@ fn decide_attached(ctx: &Ctx, key: &TemplateKey) -> Option<Decided> {
     Some((answer, existing, needed_by))
 }
 
-/// Looks at whatever a binding needs or needed, after it changed, came or went.
-pub fn moved(ctx: &Ctx, before: Option<&Binding>, after: Option<&Binding>) {
-    let snapshot = ctx.cache.snapshot();
-    for binding in [before, after].into_iter().flatten() {
-        if !binding.spec.required_by.is_empty() {
-            ctx.queues.attachments.add(TemplateKey::of(binding), Priority::Resync);
-        }
-        for template in noted(binding).iter().flat_map(|need| snapshot.found(need)) {
-            ctx.queues.attachments.add(Arc::unwrap_or_clone(template), Priority::User);
-        }
-    }
-    let concerns = |binding: &Binding| {
-        binding.spec.propagate_deps
-            || binding.metadata.finalizers.iter().any(|one| one == finalizers::DEPENDENCIES_DISTRIBUTOR)
-    };
-    if let Some(after) = after.filter(|after| concerns(after)) {
-        ctx.queues.dependencies.add(binding_key(&after.metadata), Priority::User);
-    }
-}
-
-/// Looks at the Works of whatever a binding needs that stay for its sake, after one of its own went.
-pub fn look_at_needed(ctx: &Ctx, key: &BindingKey) {
-    let Some(binding) = ctx.cache.binding(key) else { return };
-    let snapshot = ctx.cache.snapshot();
-    let needed = noted(&binding);
-    let bound = needed.iter().flat_map(|need| snapshot.found(need)).map(|template| template.binding());
-    for waiting in bound.filter(|bound| ctx.cache.moving().has(bound)) {
-        ctx.queues.works.add(waiting, Priority::Resync);
-    }
-}
-
 /// Enqueues a template's binding if another binding needs it; called after the template was reconciled.
-pub fn touched(ctx: &Ctx, key: &TemplateKey) {
+pub fn enqueue_attached(ctx: &Ctx, key: &TemplateKey) {
     let snapshot = ctx.cache.snapshot();
     let Some(template) = snapshot.templates.get(key) else { return };
     let binding = snapshot.bindings.get(&key.binding());
     let was_needed = binding.is_some_and(|binding| !binding.spec.required_by.is_empty());
-    if was_needed || !ctx.cache.who_needs(template).is_empty() {
+    if was_needed || !ctx.cache.dependencies().dependents(template).is_empty() {
         ctx.queues.attachments.add(key.clone(), Priority::User);
     }
     if binding.is_some_and(|binding| binding.spec.propagate_deps) {

@@ -37,9 +37,9 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
     let start = Instant::now();
     let looked = look(ctx, key);
     // Others count and attach what is there, or is no more.
-    policy_status::touched(ctx, key);
+    policy_status::recount(ctx, key);
     let Some((propagation, seen)) = looked else { return let_go(ctx, key).await };
-    dependencies::touched(ctx, key);
+    dependencies::enqueue_attached(ctx, key);
     if matches!(propagation.claim, Claim::Taken(..)) {
         ctx.metrics.observe_since("resource_match_policy_duration_seconds", &[], start);
     }
@@ -75,7 +75,7 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
 async fn let_go(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
     let binding = ctx.cache.binding(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
     if let Some(binding) = binding.filter(|binding| binding.metadata.deletion_timestamp.is_none())
-        && ctx.cache.is_gone(&key.api_version, &key.kind)
+        && ctx.cache.served().is_gone(&key.api_version, &key.kind)
     {
         let path = bindings(&key.binding()).object(&binding.metadata.name);
         ctx.control.delete(&path, Some(&binding.metadata.uid)).await?;

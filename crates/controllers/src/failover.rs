@@ -83,10 +83,10 @@ async fn write_kept(ctx: &Ctx, key: &BindingKey, seen: &Binding, evictions: &Evi
 fn hold_back(ctx: &Ctx, key: &BindingKey, evictions: &mut Evictions) -> Option<Duration> {
     let by_taint = |why: &Why| matches!(why, Why::TaintUntolerated { .. });
     if !evictions.evictions.values().any(|eviction| by_taint(&eviction.why)) {
-        ctx.pace.leave(key);
+        ctx.eviction_limiter.release(key);
         return None;
     }
-    let wait = ctx.pace.wait(key)?;
+    let wait = ctx.eviction_limiter.wait(key)?;
     evictions.evictions.retain(|_, eviction| !by_taint(&eviction.why));
     Some(wait)
 }

@@ -1,5 +1,5 @@
-//! The Prometheus metrics of the control plane, under the names that Karmada's dashboards use. Contains no server; the
-//! handler of `/metrics` calls [`render`].
+//! The Prometheus metrics that controllers count as things happen, under the names that Karmada's dashboards use.
+//! `scrape` renders them with the gauges that are computed on scrape.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,10 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use supervise::Recovered as _;
 use tokio::time::Instant;
 
-use crate::ctx::Ctx;
-
-mod families;
-mod observed;
+pub(crate) mod families;
 
 use families::{FAMILIES, Family, Shape};
 
@@ -73,7 +70,8 @@ impl Metrics {
         self.observe(name, labels, start.elapsed().as_secs_f64());
     }
 
-    fn text(&self) -> String {
+    /// Everything that was counted, in Prometheus' text format.
+    pub(crate) fn text(&self) -> String {
         let series = self.series();
         let mut text = String::new();
         for family in FAMILIES {
@@ -95,15 +93,6 @@ pub fn result(ok: bool) -> &'static str {
     if ok { "success" } else { "error" }
 }
 
-/// Everything that is counted, and the state of queues, clusters and the lead, in Prometheus' text format.
-pub fn render(ctx: &Ctx) -> String {
-    let mut text = ctx.metrics.text();
-    observed::queues(ctx, &mut text);
-    observed::clusters(ctx, &mut text);
-    observed::leader_election(ctx, &mut text);
-    text
-}
-
 fn bounds(name: &str) -> &'static [f64] {
     let family = FAMILIES.iter().find(|family| family.name == name);
     family.map_or(&[], |family| match family.shape {
@@ -112,7 +101,8 @@ fn bounds(name: &str) -> &'static [f64] {
     })
 }
 
-fn head(text: &mut String, family: &Family) {
+/// Writes the `HELP` and `TYPE` lines of a family.
+pub(crate) fn head(text: &mut String, family: &Family) {
     let shape = match family.shape {
         Shape::Counter => "counter",
         Shape::Gauge => "gauge",

@@ -9,7 +9,7 @@ use crate::binding::write_work;
 use crate::cache::WorkKey;
 use crate::ctx::{self, Ctx};
 use crate::rest::Error;
-use crate::runtime::{Action, Priority};
+use crate::runtime::Action;
 
 /// The key of a namespace as a template.
 pub fn template_key(name: &str) -> TemplateKey {
@@ -25,14 +25,6 @@ pub fn template_key(name: &str) -> TemplateKey {
 pub fn named_by(work: &WorkKey) -> Option<&str> {
     let (namespace, _) = work.name.rsplit_once('-')?;
     (names::work_name("Namespace", namespace, "") == work.name).then_some(namespace)
-}
-
-/// Looks at all namespaces again.
-pub fn look_at_all(ctx: &Ctx) {
-    let snapshot = ctx.cache.snapshot();
-    for namespace in snapshot.templates.in_namespace("v1", "Namespace", "") {
-        ctx.queues.namespaces.add(namespace.key.name.clone(), Priority::Resync);
-    }
 }
 
 /// Brings the Works of one namespace in line.

@@ -25,7 +25,7 @@ pub use fence::LeaderFence;
 pub use path::{Collection, Path};
 
 /// The default timeout of a request; callers may set a shorter one.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The query of every write: field manager and `fieldValidation=Ignore`. The warnings would go unread: our objects are
 /// typed, and users' objects were validated when they were written.
@@ -186,7 +186,7 @@ impl Rest {
             .uri(path.target()?)
             .body(Vec::new())
             .map_err(|error| Error::Refused { action: action(), code: 400, message: error.to_string() })?;
-        tokio::time::timeout(PATIENCE, self.client.request_text(request))
+        tokio::time::timeout(REQUEST_TIMEOUT, self.client.request_text(request))
             .await
             .map_err(|_| Error::TimedOut { action: action() })?
             .map_err(|error| failure(action(), error))
@@ -284,7 +284,7 @@ impl Rest {
             };
             let begun = Instant::now();
             // A connection that vanished without a word would keep a worker for as long as TCP believes in it.
-            let answer = tokio::time::timeout(PATIENCE, self.client.request(request))
+            let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.client.request(request))
                 .await
                 .map_err(|_| Error::TimedOut { action: action() })?;
             if let Some(turn) = turn {
@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_for_ever() {
+    async fn a_request_times_out() {
         let silent = tower::service_fn(|_: Request<kube::client::Body>| {
             std::future::pending::<Result<http::Response<kube::client::Body>, std::convert::Infallible>>()
         });
@@ -348,6 +348,6 @@ mod tests {
         assert!(matches!(answer, Err(Error::TimedOut { .. })), "{answer:?}");
         let answer = rest.fetch_text(&Path::fixed("/readyz")).await;
         assert!(matches!(answer, Err(Error::TimedOut { .. })), "{answer:?}");
-        assert_eq!(begun.elapsed(), PATIENCE * 2);
+        assert_eq!(begun.elapsed(), REQUEST_TIMEOUT * 2);
     }
 }

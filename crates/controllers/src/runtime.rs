@@ -12,17 +12,15 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 mod queue;
-mod reflect;
 mod supervisor;
 mod watched;
 
 pub use queue::{Priority, Queue, QueueStats};
-pub use reflect::{Outline, Reflected, Seen, reflect};
 pub use supervisor::Supervisor;
 pub use watched::Watched;
 
-/// Failures that come again after less than this have not lasted yet.
-const WORTH_A_WARNING: Duration = Duration::from_millis(500);
+/// A failure whose retry delay is shorter than this is logged at debug level only.
+const WARNING_DELAY_MIN: Duration = Duration::from_millis(500);
 
 /// What a reconcile asks for next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +98,7 @@ async fn work<K, Reconcile, Running, Error>(
             Ok(Err(error)) => {
                 let delay = queue.failed(&key);
                 // A cache that lags behind our own writes is ordinary, and the retry succeeds.
-                match delay < WORTH_A_WARNING {
+                match delay < WARNING_DELAY_MIN {
                     true => {
                         tracing::debug!(controller = name, ?key, %error, ?delay, "reconcile is tried again")
                     }
@@ -110,7 +108,7 @@ async fn work<K, Reconcile, Running, Error>(
                 }
             }
             Err(panic) => {
-                // Given back first: whatever telling it does, the key is not lost.
+                // Returned to the queue first, so that the key is not lost if the handler panics as well.
                 queue.failed(&key);
                 panicked(&key, &panic);
             }

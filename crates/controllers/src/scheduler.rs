@@ -42,7 +42,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
         written => record_events(ctx, &seen, &outcome, start, written.as_ref().err()),
     }
     if written.is_err() || matches!(outcome, Placement::Kept { .. }) {
-        came(ctx, "ScheduleAttemptFailure");
+        count_incoming(ctx, "ScheduleAttemptFailure");
     }
     written?;
     match outcome {
@@ -91,7 +91,7 @@ fn note_time(ctx: &Ctx, start: Instant) {
 }
 
 /// Counts a binding that is enqueued, by its cause in Karmada's words.
-pub fn came(ctx: &Ctx, event: &'static str) {
+pub fn count_incoming(ctx: &Ctx, event: &'static str) {
     ctx.metrics.count("karmada_scheduler_queue_incoming_bindings_total", &[("event", event)]);
 }
 

@@ -10,12 +10,13 @@ use decide::snapshot::Change;
 use decide::{Gates, Snapshot, Template};
 use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
+use kube::core::TypeMeta;
 use serde_json::Value;
 
 use crate::cache::{WorkKey, binding_key};
 use crate::discovery::{self, TemplateKind};
+use crate::reflector::Reflected as _;
 use crate::rest::{self, Collection, Rest};
-use crate::runtime::Reflected as _;
 
 mod secrets;
 
@@ -116,7 +117,8 @@ async fn rules(control: &Rest) -> Result<Vec<Vec<Value>>, Error> {
 async fn templates(control: &Rest, kinds: &[TemplateKind]) -> Result<Vec<Vec<Template>>, Error> {
     let lists = futures::stream::iter(kinds).map(|kind| {
         let collection = Collection::new(&kind.api_version, &kind.plural, "");
-        list(control, collection, (kind.api_version.clone(), kind.kind.clone()), template)
+        let types = TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
+        list(control, collection, types, template)
     });
     lists.buffered(AT_ONCE).try_collect().await
 }
@@ -152,7 +154,7 @@ fn template(mut object: Value) -> Option<Template> {
 fn put(snapshot: &mut Snapshot, object: Value) {
     if let Err(error) = snapshot.apply(&Change::Put(Arc::new(object))) {
         // An object that cannot be decoded was written by another client; decisions ignore it.
-        tracing::warn!(%error, "an object is left out of account");
+        tracing::warn!(%error, "an object cannot be decoded and is ignored");
     }
 }
 
@@ -161,14 +163,15 @@ async fn of_kind<T: Send>(
     kind: &Kind,
     read: fn(Value) -> Option<T>,
 ) -> Result<Vec<T>, Error> {
-    list(control, Collection::of(kind, ""), (kind.api_version(), kind.kind.to_owned()), read).await
+    let types = TypeMeta { api_version: kind.api_version(), kind: kind.kind.to_owned() };
+    list(control, Collection::of(kind, ""), types, read).await
 }
 
 /// What is read is kept at once, so that no list is held twice.
 async fn list<T: Send>(
     control: &Rest,
     collection: Collection,
-    (api_version, kind): (String, String),
+    types: TypeMeta,
     read: fn(Value) -> Option<T>,
 ) -> Result<Vec<T>, Error> {
     let mut tries = 1;
@@ -176,13 +179,13 @@ async fn list<T: Send>(
         let mut objects = Vec::new();
         let each = |text: Unread| {
             let Ok(mut object) = text.read::<Value>() else { return };
-            object.fill(&api_version, &kind);
+            object.set_type(&types);
             objects.extend(read(object));
         };
         match control.pages(&collection, "", each).await {
             Ok(_) => return Ok(objects),
             Err(rest::Error::Refused { code: 410, .. }) if tries < TRIES => tries += 1,
-            Err(source) => return Err(Error::List { kind, source }),
+            Err(source) => return Err(Error::List { kind: types.kind, source }),
         }
     }
 }

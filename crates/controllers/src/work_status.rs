@@ -1,22 +1,22 @@
-//! The work status controller: watches in members the objects that Works brought there. An event enqueues the Work,
+//! The work status controller: watches in members the objects that Works brought there. A change enqueues the Work,
 //! whose execution then repairs drift and collects the status; nothing is read or written here.
 
 use std::collections::BTreeSet;
 
 use api::{ObjectMeta, annotations, names};
-use tokio_util::sync::CancellationToken;
+use kube::core::TypeMeta;
 
 use crate::cache::{Served, WorkKey};
 use crate::ctx::Ctx;
-use crate::rest::{Collection, Rest};
-use crate::runtime::{Outline, Priority, Seen, reflect};
+use crate::reflector::{Delta, PartialObjectMetadata, Report};
+use crate::rest::Collection;
 
-/// Only what Works brought.
-const MANAGED: &str = "karmada.io/managed=true";
+/// The label selector of objects that Works brought.
+pub const MANAGED: &str = "karmada.io/managed=true";
 
 /// One kind in one member.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Watched {
+pub struct MemberKind {
     /// The member.
     pub cluster: String,
     /// `group/version`.
@@ -25,49 +25,99 @@ pub struct Watched {
     pub kind: String,
 }
 
-/// Follows one kind in one member until `stop`.
-pub async fn follow(ctx: Ctx, watched: Watched, member: Rest, served: Served, stop: CancellationToken) {
-    let collection = Collection::new(&watched.api_version, &served.plural, "");
-    let fill = (watched.api_version.clone(), watched.kind.clone());
-    // An object that is not in the first list may have been deleted between its last reconcile and that list.
-    let mut listed = Some(BTreeSet::new());
-    let supervisor = ctx.supervisor.clone();
-    reflect::<Outline>(member, collection, fill, MANAGED, stop, &supervisor, move |seen| {
-        let by_name = |namespace: &str, name: &str| WorkKey {
-            cluster: watched.cluster.clone(),
-            name: names::work_name(&watched.kind, name, namespace),
-        };
-        let mine = |key: &WorkKey| key.cluster == watched.cluster && ctx.cache.has_work(key);
-        match seen {
-            Seen::Is(object) => {
-                let metadata = &object.metadata;
+impl MemberKind {
+    /// The collection of all its objects, which the control plane serves under the same plural.
+    pub fn collection(&self, served: &Served) -> Collection {
+        Collection::new(&self.api_version, &served.plural, "")
+    }
+
+    /// Its apiVersion and kind.
+    pub fn types(&self) -> TypeMeta {
+        TypeMeta { api_version: self.api_version.clone(), kind: self.kind.clone() }
+    }
+
+    /// The Work that brings an object of this name.
+    fn work_named(&self, namespace: &str, name: &str) -> WorkKey {
+        WorkKey { cluster: self.cluster.clone(), name: names::work_name(&self.kind, name, namespace) }
+    }
+}
+
+/// A change in a member.
+pub enum Change {
+    /// An object exists, which this Work brought.
+    Applied(WorkKey),
+    /// An object was deleted, which this Work brought.
+    Deleted(WorkKey),
+    /// The first list is complete, and lacks the objects of these Works: they may have been deleted between their last
+    /// reconcile and the list.
+    Missing(Vec<WorkKey>),
+}
+
+/// The objects of one kind in one member.
+pub struct MemberObjects {
+    kind: MemberKind,
+    /// The Works whose objects were in the first list; `None` once it is complete.
+    listed: Option<BTreeSet<WorkKey>>,
+}
+
+impl MemberObjects {
+    /// None listed yet.
+    pub fn new(kind: MemberKind) -> Self {
+        Self { kind, listed: Some(BTreeSet::new()) }
+    }
+
+    /// What a report means for Works; `None` if it is about none.
+    pub fn change(&mut self, ctx: &Ctx, report: Report<PartialObjectMetadata>) -> Option<Change> {
+        let kind = &self.kind;
+        let is_work = |key: &WorkKey| key.cluster == kind.cluster && ctx.cache.works().contains(key);
+        match report {
+            Report::Change(Delta::Applied(object)) => {
+                let ObjectMeta { namespace, name, .. } = &object.metadata;
                 // A client may have removed the annotations, which is drift like any other.
-                let key =
-                    work_named_on(metadata).unwrap_or_else(|| by_name(&metadata.namespace, &metadata.name));
-                if mine(&key) {
-                    if let Some(listed) = &mut listed {
-                        listed.insert(key.clone());
-                    }
-                    ctx.queues.execution.add_debounced(key);
+                let named = work_named_on(&object.metadata);
+                let key = named.unwrap_or_else(|| kind.work_named(namespace, name));
+                let key = Some(key).filter(is_work)?;
+                if let Some(listed) = &mut self.listed {
+                    listed.insert(key.clone());
                 }
+                Some(Change::Applied(key))
             }
-            Seen::Gone(namespace, name) => {
-                let key = by_name(&namespace, &name);
-                if mine(&key) {
-                    ctx.queues.execution.add(key, Priority::Resync);
-                }
+            Report::Change(Delta::Deleted(deleted)) => {
+                let key = kind.work_named(&deleted.namespace, &deleted.name);
+                Some(key).filter(is_work).map(Change::Deleted)
             }
-            Seen::Complete => {
-                let Some(listed) = listed.take() else { return };
-                let Watched { cluster, api_version, kind } = &watched;
-                let all = ctx.cache.works_bringing(cluster, api_version, kind);
-                let unseen = all.into_iter().filter(|key| !listed.contains(key));
-                unseen.for_each(|key| ctx.queues.execution.add(key, Priority::Resync));
+            Report::Synced => {
+                let listed = self.listed.take()?;
+                let all = ctx.cache.works().bringing(&kind.cluster, &kind.api_version, &kind.kind);
+                Some(Change::Missing(all.into_iter().filter(|key| !listed.contains(key)).collect()))
             }
-            Seen::Refused => {}
+            Report::ListRefused => None,
         }
-    })
-    .await;
+    }
+}
+
+/// The Work of an object that exists.
+pub fn work_if_applied(_: &Ctx, change: &Change) -> Vec<WorkKey> {
+    match change {
+        Change::Applied(key) => vec![key.clone()],
+        Change::Deleted(_) | Change::Missing(_) => Vec::new(),
+    }
+}
+
+/// The Work of an object that was deleted.
+pub fn work_if_deleted(_: &Ctx, change: &Change) -> Vec<WorkKey> {
+    match change {
+        Change::Deleted(key) => vec![key.clone()],
+        Change::Applied(_) | Change::Missing(_) => Vec::new(),
+    }
+}
+
+/// The Works whose objects were missing in the first list.
+pub fn works_without_object(_: &Ctx, change: &Change) -> Vec<WorkKey> {
+    match change {
+        Change::Missing(keys) => keys.clone(),
+        Change::Applied(_) | Change::Deleted(_) => Vec::new(),
+    }
 }
 
 /// The Work that an object says it came from.

@@ -138,7 +138,7 @@ mod tests {
     fn judged(selectors: usize) -> Result<Vec<String>, ApiError> {
         let policy_impact = PolicyImpact::default();
         let cache = Cache::default();
-        cache.note_complete();
+        cache.note_synced();
         policy_impact.see(cache);
         let (random, now) = (Arc::new(|| 7_u128), Arc::new(|| Timestamp::UNIX_EPOCH));
         let attributes = Attributes {

@@ -95,7 +95,7 @@ impl PolicyImpact {
     /// The current snapshot; none before every informer has synced.
     fn snapshot(&self, now: Timestamp) -> Option<Snapshot> {
         let cache = self.cache()?;
-        cache.is_complete().then(|| Snapshot { now, ..cache.snapshot().clone() })
+        cache.is_synced().then(|| Snapshot { now, ..cache.snapshot().clone() })
     }
 
     /// What there is to say about a write; nothing where it changes nothing that templates depend on. An approval that

@@ -198,7 +198,7 @@ impl Simulated {
     /// What was counted since the beginning, by name and labels.
     pub fn metrics(&self) -> BTreeMap<String, f64> {
         let mut sum = self.counted.clone();
-        for line in controllers::metrics::render(&self.ctx).lines().filter(|line| !line.starts_with('#')) {
+        for line in controllers::scrape::render(&self.ctx).lines().filter(|line| !line.starts_with('#')) {
             let Some((name, value)) = line.rsplit_once(' ') else { continue };
             let Ok(value) = value.parse::<f64>() else { continue };
             *sum.entry(name.to_owned()).or_default() += value;

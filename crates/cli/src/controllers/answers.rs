@@ -49,7 +49,7 @@ impl Health {
         match (method, path) {
             (&http::Method::GET, "/healthz" | "/livez") => probe(self.ctx.supervisor.failure()),
             (&http::Method::GET, "/readyz") => probe(self.unready()),
-            (&http::Method::GET, "/metrics") => text(StatusCode::OK, controllers::metrics::render(&self.ctx)),
+            (&http::Method::GET, "/metrics") => text(StatusCode::OK, controllers::scrape::render(&self.ctx)),
             _ => text(StatusCode::NOT_FOUND, "not found"),
         }
     }
@@ -57,7 +57,7 @@ impl Health {
     /// Why this replica is not ready to receive requests.
     fn unready(&self) -> Option<String> {
         let ended = self.ctx.supervisor.failure();
-        ended.or_else(|| match (self.ending.is_cancelled(), self.ctx.cache.is_complete()) {
+        ended.or_else(|| match (self.ending.is_cancelled(), self.ctx.cache.is_synced()) {
             (true, _) => Some("this replica is about to end".to_owned()),
             (false, false) => Some("not everything has been listed yet".to_owned()),
             (false, true) => None,

@@ -170,7 +170,7 @@ mod tests {
         let control = Rest::new(kube::Client::new(nobody, "default"));
         let now = Arc::new(jiff::Timestamp::now);
         let ctx = Ctx::new(control, Members::default(), FeatureGates::default(), now);
-        ctx.cache.note_complete();
+        ctx.cache.note_synced();
         Answers::Health(Box::new(Health { ctx, ending }))
     }
 

@@ -8,12 +8,12 @@ use std::sync::{Mutex, MutexGuard};
 use decide::BindingKey;
 use supervise::Recovered as _;
 
-/// What is asked about a binding.
+/// What a reconcile asks about a binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
     /// Are its Works as they should be?
     Works,
-    /// Its status matches its Works'.
+    /// Does its status match its Works'?
     Status,
 }
 
@@ -22,7 +22,7 @@ pub enum Question {
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// The mark of these facts.
+    /// The fingerprint of these facts.
     pub fn of(facts: impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         facts.hash(&mut hasher);
@@ -30,28 +30,28 @@ impl Fingerprint {
     }
 }
 
-/// The last mark that needed nothing, by binding and question.
+/// The last fingerprint that needed no write, by binding and question.
 #[derive(Default)]
 pub struct ReconcileMemo(Mutex<HashMap<BindingKey, [Option<Fingerprint>; 2]>>);
 
 impl ReconcileMemo {
-    fn marks(&self) -> MutexGuard<'_, HashMap<BindingKey, [Option<Fingerprint>; 2]>> {
+    fn fingerprints(&self) -> MutexGuard<'_, HashMap<BindingKey, [Option<Fingerprint>; 2]>> {
         self.0.lock().recovered()
     }
 
     /// Whether the question was answered from the same facts before, and nothing was left to do.
-    pub fn holds(&self, key: &BindingKey, question: Question, mark: Fingerprint) -> bool {
-        self.marks().get(key).is_some_and(|marks| marks[question as usize] == Some(mark))
+    pub fn holds(&self, key: &BindingKey, question: Question, fingerprint: Fingerprint) -> bool {
+        self.fingerprints().get(key).is_some_and(|known| known[question as usize] == Some(fingerprint))
     }
 
-    /// Remembers that these facts need nothing.
-    pub fn note(&self, key: &BindingKey, question: Question, mark: Fingerprint) {
-        self.marks().entry(key.clone()).or_default()[question as usize] = Some(mark);
+    /// Remembers that these facts need no write.
+    pub fn note(&self, key: &BindingKey, question: Question, fingerprint: Fingerprint) {
+        self.fingerprints().entry(key.clone()).or_default()[question as usize] = Some(fingerprint);
     }
 
     /// Forgets a binding.
     pub fn forget(&self, key: &BindingKey) {
-        self.marks().remove(key);
+        self.fingerprints().remove(key);
     }
 }
 
@@ -61,12 +61,12 @@ mod tests {
 
     #[test]
     fn only_the_same_question_about_the_same_facts_is_answered() {
-        let settled = ReconcileMemo::default();
+        let memo = ReconcileMemo::default();
         let key = |name: &str| BindingKey { namespace: String::new(), name: name.to_owned() };
-        settled.note(&key("a"), Question::Works, Fingerprint::of((1, "x")));
+        memo.note(&key("a"), Question::Works, Fingerprint::of((1, "x")));
         let check = |name: &str, question: Question, facts: (i32, &str), expected: bool| {
             assert_eq!(
-                settled.holds(&key(name), question, Fingerprint::of(facts)),
+                memo.holds(&key(name), question, Fingerprint::of(facts)),
                 expected,
                 "{name} {facts:?}"
             );
@@ -75,7 +75,7 @@ mod tests {
         check("a", Question::Works, (2, "x"), false);
         check("a", Question::Status, (1, "x"), false);
         check("b", Question::Works, (1, "x"), false);
-        settled.forget(&key("a"));
+        memo.forget(&key("a"));
         check("a", Question::Works, (1, "x"), false);
     }
 }

@@ -19,7 +19,7 @@ use crate::rest::{Collection, Error, Path};
 /// where it no longer serves a kind itself, the member still may.
 pub async fn path(ctx: &Ctx, reach: &MemberClient<'_>, manifest: &Value) -> Result<Option<Path>, Error> {
     let (api_version, kind) = (text(manifest, "apiVersion"), text(manifest, "kind"));
-    let served = match ctx.cache.served(api_version, kind) {
+    let served = match ctx.cache.served().get(api_version, kind) {
         Some(served) => Some(served),
         None => reach.call(discovery::served(&reach.rest, api_version, kind)).await?,
     };

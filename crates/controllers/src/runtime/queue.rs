@@ -19,16 +19,15 @@ use fair::Waiting;
 const BACKOFF_MIN: Duration = Duration::from_millis(5);
 /// The longest delay after a failure.
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
-/// How often in a row a key has to fail until that counts as lasting: five seconds have gone by, and the next try
-/// comes in five.
-const FAILURES_LASTING: u32 = 11;
+/// A key that failed this often in a row counts as failing: five seconds have gone by, and the next try comes in five.
+const FAILING_AFTER: u32 = 11;
 
 /// The shortest debounce interval: most changes come in bursts.
-const GATHER_MIN: Duration = Duration::from_millis(100);
-/// How long it is gathered at most, when there is much of it.
-const GATHER_MAX: Duration = Duration::from_secs(5);
-/// How much longer for each key that is being gathered already.
-const GATHER_MORE: Duration = Duration::from_millis(10);
+const DEBOUNCE_MIN: Duration = Duration::from_millis(100);
+/// The longest debounce interval, however many keys wait.
+const DEBOUNCE_MAX: Duration = Duration::from_secs(5);
+/// What each key that is being debounced already adds to it.
+const DEBOUNCE_PER_KEY: Duration = Duration::from_millis(10);
 
 /// The priority of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,12 +144,12 @@ impl<K: Key> Queue<K> {
         self.shared.ready.notify_one();
     }
 
-    /// Adds a key later; an earlier appointment of the same key stands.
+    /// Adds a key later; an earlier time of the same key stands.
     pub fn add_after(&self, key: K, delay: Duration) {
         let namespace = self.namespace_of(&key);
         let mut state = self.state();
         state.adds += 1;
-        state.appoint(key, namespace, Instant::now() + delay);
+        state.schedule(key, namespace, Instant::now() + delay);
         drop(state);
         self.shared.ready.notify_one();
     }
@@ -158,14 +157,14 @@ impl<K: Key> Queue<K> {
     /// Adds a key after a debounce interval, which grows with the number of changes in its namespace: under load
     /// several changes of one key lead to one reconcile.
     pub fn add_debounced(&self, key: K) {
-        self.add_gathered_for(key, GATHER_MIN);
+        self.add_debounced_for(key, DEBOUNCE_MIN);
     }
 
     /// The same with at least this debounce interval.
-    pub fn add_gathered_for(&self, key: K, at_least: Duration) {
+    pub fn add_debounced_for(&self, key: K, at_least: Duration) {
         let namespace = self.namespace_of(&key);
         let waiting = self.state().due_in.get(&namespace).copied().unwrap_or_default();
-        self.add_after(key, (at_least + GATHER_MORE.saturating_mul(waiting)).min(GATHER_MAX));
+        self.add_after(key, (at_least + DEBOUNCE_PER_KEY.saturating_mul(waiting)).min(DEBOUNCE_MAX));
     }
 
     /// The next key, when there is one. Cancel-safe: a key is taken only when it is returned.
@@ -173,7 +172,7 @@ impl<K: Key> Queue<K> {
         loop {
             let wake = {
                 let mut state = self.state();
-                state.bring_due(Instant::now());
+                state.enqueue_due(Instant::now());
                 if let Some(key) = state.take() {
                     // Others may be waiting for what is left.
                     if !state.waiting.is_empty() {
@@ -214,7 +213,7 @@ impl<K: Key> Queue<K> {
         state.retries += 1;
         // What was added meanwhile may be what it waits for, so that goes at once.
         if !state.give_back(key, &namespace) {
-            state.appoint(key.clone(), namespace, Instant::now() + delay);
+            state.schedule(key.clone(), namespace, Instant::now() + delay);
         }
         self.announce(&state);
         delay
@@ -250,7 +249,7 @@ impl<K: Key> Queue<K> {
             working: state.working.len(),
             adds: state.adds,
             retries: state.retries,
-            failing: state.failures.values().filter(|failures| **failures >= FAILURES_LASTING).count(),
+            failing: state.failures.values().filter(|failures| **failures >= FAILING_AFTER).count(),
         }
     }
 }
@@ -283,7 +282,7 @@ impl<K: Key> State<K> {
         }
     }
 
-    fn appoint(&mut self, key: K, namespace: String, when: Instant) {
+    fn schedule(&mut self, key: K, namespace: String, when: Instant) {
         if self.due.get(&key).is_some_and(|(before, _)| *before <= when) {
             return;
         }
@@ -310,11 +309,11 @@ impl<K: Key> State<K> {
         }
     }
 
-    fn bring_due(&mut self, now: Instant) {
+    fn enqueue_due(&mut self, now: Instant) {
         while let Some(entry) = self.delayed.first_entry().filter(|entry| *entry.key() <= now) {
             let (when, keys) = entry.remove_entry();
             for key in keys {
-                // An appointment that was moved forward has been kept already.
+                // A key that was moved forward has been enqueued already.
                 if self.due.get(&key).is_some_and(|(due, _)| *due == when)
                     && let Some((_, namespace)) = self.due.remove(&key)
                 {
@@ -325,7 +324,7 @@ impl<K: Key> State<K> {
         }
     }
 
-    /// Appointments made by success (`Action::RequeueAfter`) do not count: time itself is never done.
+    /// Keys that wait because of `Action::RequeueAfter` do not count: a queue with timers would never be idle.
     fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.working.is_empty() && self.failures.is_empty()
     }
@@ -336,13 +335,13 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn news_of_one_namespace_is_gathered_no_longer_because_of_another() {
+    async fn keys_of_one_namespace_are_debounced_no_longer_because_of_another() {
         let queue: Queue<(&'static str, u32)> = Queue::fair(|key: &(&'static str, u32)| key.0.to_owned());
         (0..5_000).for_each(|number| queue.add_debounced(("flood", number)));
         queue.add_debounced(("other", 0));
         let begun = Instant::now();
         while queue.next().await.0 != "other" {}
-        assert!(begun.elapsed() < GATHER_MIN * 2, "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < DEBOUNCE_MIN * 2, "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]

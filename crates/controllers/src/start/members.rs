@@ -8,12 +8,15 @@ use supervise::Recovered as _;
 use tokio_util::sync::CancellationToken;
 
 use super::Starter;
+use super::watches::MEMBER_OBJECTS;
 use crate::cache::Served;
+use crate::reflector::{PartialObjectMetadata, Report, reflect};
+use crate::rest::Rest;
 use crate::runtime::Priority;
-use crate::work_status::{self, Watched};
+use crate::work_status::{MANAGED, MemberKind, MemberObjects};
 
-/// How soon it is looked again whether a kind is served.
-const NOT_SERVED: Duration = Duration::from_secs(1);
+/// The interval at which the watch of a kind that is not served checks whether it is served now.
+const NOT_SERVED_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What runs for one member.
 pub(super) struct Running {
@@ -32,10 +35,10 @@ impl Starter {
         });
         for (api_version, kind) in kinds {
             if running.watched.insert((api_version.clone(), kind.clone())) {
-                let watched = Watched { cluster: cluster.to_owned(), api_version, kind };
+                let kind = MemberKind { cluster: cluster.to_owned(), api_version, kind };
                 let (starter, stop) = (self.clone(), running.stop.clone());
                 self.keep("watch-member", stop.clone(), move || {
-                    starter.clone().watch(watched.clone(), stop.clone())
+                    starter.clone().watch_member_kind(kind.clone(), stop.clone())
                 });
             }
         }
@@ -55,21 +58,21 @@ impl Starter {
     /// The workers of one member. Each member has its own, so that a slow one does not delay the others.
     async fn execute(self, cluster: String, stop: CancellationToken) {
         // No replica connects to members before it leads: until then each reconcile of a Work would be in vain.
-        if !self.warm(&stop).await || !self.leads(&stop).await {
+        if !self.synced(&stop).await || !self.leads(&stop).await {
             return;
         }
         let workers = self.start_execution(&cluster, &stop);
         self.tasks.lock().recovered().extend(workers);
     }
 
-    async fn watch(self, watched: Watched, stop: CancellationToken) {
-        if !self.warm(&stop).await {
+    async fn watch_member_kind(self, kind: MemberKind, stop: CancellationToken) {
+        if !self.synced(&stop).await {
             return;
         }
         loop {
             let ready = async {
-                let served = self.served(&watched).await;
-                (self.ctx.members.reachable(&watched.cluster).await, served)
+                let served = self.served(&kind).await;
+                (self.ctx.members.reachable(&kind.cluster).await, served)
             };
             let ((rest, replaced), served) = tokio::select! {
                 biased;
@@ -81,19 +84,34 @@ impl Starter {
             tokio::select! {
                 biased;
                 () = replaced.cancelled() => {}
-                () = work_status::follow(self.ctx.clone(), watched.clone(), rest, served, stop.clone()) => {
-                    return;
-                }
+                () = self.reflect_member_kind(&kind, rest, &served, stop.clone()) => return,
             }
         }
     }
 
-    async fn served(&self, watched: &Watched) -> Served {
+    async fn reflect_member_kind(
+        &self,
+        kind: &MemberKind,
+        rest: Rest,
+        served: &Served,
+        stop: CancellationToken,
+    ) {
+        let mut objects = MemberObjects::new(kind.clone());
+        let sink = |report: Report<PartialObjectMetadata>| {
+            if let Some(change) = objects.change(&self.ctx, report) {
+                MEMBER_OBJECTS.iter().for_each(|wake| wake.fire(self, &change));
+            }
+        };
+        let collection = kind.collection(served);
+        reflect(rest, collection, kind.types(), MANAGED, stop, &self.ctx.supervisor, sink).await;
+    }
+
+    async fn served(&self, kind: &MemberKind) -> Served {
         loop {
-            if let Some(served) = self.ctx.cache.served(&watched.api_version, &watched.kind) {
+            if let Some(served) = self.ctx.cache.served().get(&kind.api_version, &kind.kind) {
                 return served;
             }
-            tokio::time::sleep(NOT_SERVED).await;
+            tokio::time::sleep(NOT_SERVED_RETRY_INTERVAL).await;
         }
     }
 }

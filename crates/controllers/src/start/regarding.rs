@@ -20,7 +20,7 @@ pub(super) fn binding(ctx: &Ctx, key: &BindingKey) -> Option<Regarding> {
 
 /// The binding that a Work belongs to; the Namespace for a Work that brings one.
 pub(super) fn work(ctx: &Ctx, key: &WorkKey) -> Option<Regarding> {
-    match ctx.cache.binding_of(key) {
+    match ctx.cache.works().binding_of(key) {
         Some(owner) => binding(ctx, &owner),
         None => namespace(ctx, crate::namespaces::named_by(key)?),
     }

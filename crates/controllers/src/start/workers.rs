@@ -11,8 +11,9 @@ use crate::ctx::Ctx;
 use crate::events::{EventType, Regarding};
 use crate::runtime::run;
 use crate::{
-    binding, binding_status, clients, cluster, cluster_status, credentials, dependencies, detector, events,
-    execution, failover, namespaces, policies, policy_status, rebalancer, scheduler, taint_policies,
+    binding, binding_status, clients, cluster, cluster_status, credentials, dependencies, detector,
+    event_writer, execution, failover, namespaces, policies, policy_status, rebalancer, scheduler,
+    taint_policies,
 };
 
 /// Workers per controller.
@@ -32,15 +33,15 @@ impl Starter {
         let mut workers = Vec::new();
         macro_rules! controller {
             ($name:literal, $queue:expr, $workers:expr, $about:path, $reconcile:path) => {{
-                let (ctx, told) = (self.ctx.clone(), self.ctx.clone());
+                let (ctx, recorder) = (self.ctx.clone(), self.ctx.clone());
                 workers.extend(run(
                     $name,
                     &$queue,
                     $workers,
                     stop,
                     move |key, panic| {
-                        told.supervisor.reconcile_panicked($name, key, panic);
-                        tell_panic(&told, $about(&told, key));
+                        recorder.supervisor.reconcile_panicked($name, key, panic);
+                        record_panic(&recorder, $about(&recorder, key));
                     },
                     move |key| {
                         let ctx = ctx.clone();
@@ -52,12 +53,12 @@ impl Starter {
                 ));
             }};
         }
-        controller!("detector", queues.templates, WORKERS, regarding::template, detector::reconcile);
-        controller!("scheduler", queues.placements, WORKERS, regarding::binding, scheduler::reconcile);
-        controller!("binding", queues.works, WORKERS, regarding::binding, binding::reconcile);
+        controller!("detector", queues.detector, WORKERS, regarding::template, detector::reconcile);
+        controller!("scheduler", queues.scheduler, WORKERS, regarding::binding, scheduler::reconcile);
+        controller!("binding", queues.binding, WORKERS, regarding::binding, binding::reconcile);
         controller!(
             "binding-status",
-            queues.statuses,
+            queues.binding_status,
             WORKERS,
             regarding::binding,
             binding_status::reconcile
@@ -70,7 +71,7 @@ impl Starter {
             regarding::cluster,
             credentials::reconcile
         );
-        controller!("cluster", queues.clusters, 1, regarding::cluster, cluster::reconcile);
+        controller!("cluster", queues.cluster, 1, regarding::cluster, cluster::reconcile);
         controller!(
             "cluster-status",
             queues.cluster_status,
@@ -89,20 +90,20 @@ impl Starter {
         controller!("attachments", queues.attachments, WORKERS, regarding::template, dependencies::attach);
         controller!("failover", queues.failover, 1, regarding::binding, failover::reconcile);
         controller!("taints", queues.taints, 1, regarding::cluster, taint_policies::reconcile);
-        controller!("rebalancer", queues.rebalancers, 1, regarding::rebalancer, rebalancer::reconcile);
+        controller!("rebalancer", queues.rebalancer, 1, regarding::rebalancer, rebalancer::reconcile);
         controller!("policy-status", queues.policy_status, 1, regarding::policy, policy_status::reconcile);
-        controller!("events", queues.news, 1, regarding::nothing, events::reconcile);
+        controller!("events", queues.events, 1, regarding::nothing, event_writer::reconcile);
         controller!("namespaces", queues.namespaces, 1, regarding::namespace, namespaces::reconcile);
         workers
     }
 
     /// Starts the workers that write to one member.
     pub(super) fn start_execution(&self, cluster: &str, stop: &CancellationToken) -> Vec<JoinHandle<()>> {
-        let (ctx, told) = (self.ctx.clone(), self.ctx.clone());
+        let (ctx, recorder) = (self.ctx.clone(), self.ctx.clone());
         let queue = ctx.queues.execution.of(cluster);
         let panicked = move |key: &WorkKey, panic: &Panic| {
-            told.supervisor.reconcile_panicked("execution", key, panic);
-            tell_panic(&told, regarding::work(&told, key));
+            recorder.supervisor.reconcile_panicked("execution", key, panic);
+            record_panic(&recorder, regarding::work(&recorder, key));
         };
         run("execution", &queue, WORKERS, stop, panicked, move |key| {
             let ctx = ctx.clone();
@@ -116,7 +117,7 @@ impl Starter {
 
 /// Records an Event about an internal error on the user's object. The panic message may contain others' data, so it
 /// goes to the log only.
-fn tell_panic(ctx: &Ctx, about: Option<Regarding>) {
+fn record_panic(ctx: &Ctx, about: Option<Regarding>) {
     let message = "an internal error (panic) stopped work on this object; it is tried again. \
                    The log of the controllers says where it happened";
     ctx.record_event(about, COMPONENT, EventType::Warning, PANICKED, message);

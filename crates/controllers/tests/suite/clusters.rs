@@ -24,7 +24,7 @@ async fn a_cluster_that_leaves_takes_its_works_and_its_objects_along() {
     assert!(stack.member("member2").get(NGINX).await.is_some());
     // No component counts or probes it any more.
     stack.until("forgotten", async |stack| stack.ctx.cache.cluster("member1").is_none()).await;
-    let metrics = controllers::metrics::render(&stack.ctx);
+    let metrics = controllers::scrape::render(&stack.ctx);
     assert!(!metrics.contains("cluster_ready_state{member_cluster=\"member1\"}"), "{metrics}");
     stack.stop().await;
 }

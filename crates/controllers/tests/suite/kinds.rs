@@ -53,7 +53,7 @@ async fn until_nothing_is_left(stack: &Stack) {
     until_nothing_of_the_car_is_left(stack).await;
     let works = stack.get("/apis/work.karmada.io/v1alpha1/works").await;
     assert!(!works.to_string().contains("mini"), "{works:#}");
-    assert!(stack.ctx.cache.served("example.com/v1", "Car").is_none());
+    assert!(stack.ctx.cache.served().get("example.com/v1", "Car").is_none());
     let snapshot = stack.ctx.cache.snapshot();
     assert!(!snapshot.templates.iter().any(|template| template.key.kind == "Car"));
 }
@@ -119,7 +119,7 @@ async fn a_new_kind_is_followed_at_once() {
     let mut stack = Stack::new(&["member1"]).await;
     define(&stack.control).await;
     let start = tokio::time::Instant::now();
-    stack.until("known", async |stack| stack.ctx.cache.served("example.com/v1", "Car").is_some()).await;
+    stack.until("known", async |stack| stack.ctx.cache.served().get("example.com/v1", "Car").is_some()).await;
     assert!(start.elapsed() < Duration::from_secs(1));
     stack.stop().await;
 }

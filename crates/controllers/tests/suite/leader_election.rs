@@ -8,8 +8,8 @@ use apiserver::authn::Identity;
 use controllers::ctx::{Ctx, Members};
 use controllers::gates::FeatureGates;
 use controllers::leader_election::{Ended, LeaderElector, Terms};
-use controllers::metrics;
 use controllers::rest::{Collection, Error, LeaderFence, Rest};
+use controllers::scrape;
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -209,7 +209,7 @@ async fn metrics_say_who_leads() {
     let ctx = Ctx::new(control, Members::default(), FeatureGates::default(), Arc::new(jiff::Timestamp::now));
     let check = |leads: u8| {
         let line = format!("leader_election_master_status{{name=\"longshore-controllers\"}} {leads}\n");
-        let text = metrics::render(&ctx);
+        let text = scrape::render(&ctx);
         assert!(text.contains(&line), "{line}{text}");
     };
     check(0);

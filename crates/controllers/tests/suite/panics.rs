@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use controllers::metrics;
+use controllers::scrape;
 use serde_json::{Value, json};
 use supervise::Injector;
 
@@ -42,7 +42,7 @@ impl Points {
 
 /// How often a counter was raised.
 fn counted(stack: &Stack, series: &str) -> u64 {
-    let text = metrics::render(&stack.ctx);
+    let text = scrape::render(&stack.ctx);
     let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     line.map_or(0, |count| count.parse().expect("a number"))
 }
@@ -51,7 +51,7 @@ fn counted(stack: &Stack, series: &str) -> u64 {
 async fn every_reconcile_may_panic_and_what_is_asked_for_happens() {
     let points = Points::default();
     let mut stack = Stack::new(&["member1", "member2"]).await;
-    stack.restart_with_faults(points.injector(3, |point, _| !["view", "watch"].contains(&point))).await;
+    stack.restart_with_faults(points.injector(3, |point, _| !["cache", "watch"].contains(&point))).await;
     stack.create(policy("pp", ("Deployment", "nginx"), &["member1", "member2"], json!({}))).await;
     stack.create(crate::stack::nginx()).await;
     stack.until_in(NGINX, &["member1", "member2"]).await;
@@ -116,12 +116,12 @@ async fn a_view_that_is_poisoned_while_it_is_changed_stops_nobody() {
     let points = Points::default();
     let mut stack = Stack::new(&["member1"]).await;
     let nginx =
-        |point: &str, subject: &dyn Debug| point == "view" && format!("{subject:?}").contains("nginx");
+        |point: &str, subject: &dyn Debug| point == "cache" && format!("{subject:?}").contains("nginx");
     stack.restart_with_faults(points.injector(2, nginx)).await;
     stack.create(policy("pp", ("Deployment", "nginx"), &["member1"], json!({}))).await;
     stack.create(crate::stack::nginx()).await;
     stack.until_in(NGINX, &["member1"]).await;
-    assert!(points.passed("view") > 2);
+    assert!(points.passed("cache") > 2);
     assert!(counted(&stack, "task_panics_total{task=\"watch\"}") >= 2);
     stack.stop().await;
 }

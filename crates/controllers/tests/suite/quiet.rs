@@ -234,7 +234,7 @@ async fn who_does_not_lead_only_watches() {
     let standby = Ctx::new(control, Members::default(), FeatureGates::default(), stack.clock.clone());
     let running = controllers::start::start(standby.clone());
     tokio::time::sleep(Duration::from_secs(60)).await;
-    let metrics = controllers::metrics::render(&standby);
+    let metrics = controllers::scrape::render(&standby);
     assert!(!metrics.contains("workqueue_depth"), "nobody is behind: {metrics}");
     let asked = stack.control.gate.asked();
     assert!(asked.iter().any(|one| one == "GET /apis/work.karmada.io/v1alpha1/works"), "{asked:?}");

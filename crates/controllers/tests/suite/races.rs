@@ -253,7 +253,7 @@ async fn a_binding_that_is_made_for_a_template_that_has_gone_goes_too() {
     ctx.cache.put(stack.get(NGINX).await);
     ctx.cache.put(stack.get(POLICY).await);
     let served = cache::Served { plural: "deployments".to_owned(), namespaced: true };
-    ctx.cache.learn("apps/v1", "Deployment", served);
+    ctx.cache.served().put("apps/v1", "Deployment", served);
     stack.merge(BINDING, json!({ "metadata": { "finalizers": null } })).await;
     stack.delete(NGINX).await;
     stack.control.until_gone(BINDING).await;

@@ -268,13 +268,13 @@ impl Stack {
         let deadline = Instant::now() + PATIENCE;
         let mut quiet_since = Instant::now();
         while quiet_since.elapsed() < QUIET {
-            assert!(Instant::now() < deadline, "never settles: {:?}", self.ctx.queue_stats());
+            assert!(Instant::now() < deadline, "never settles: {:?}", self.ctx.queues.stats());
             let busy = |(name, stats): &(String, QueueStats)| {
                 let gathers =
                     matches!(name.as_str(), "policy-status" | "binding-status") && stats.delayed > 0;
                 stats.depth > 0 || stats.working > 0 || gathers
             };
-            if self.ctx.queue_stats().iter().any(busy) {
+            if self.ctx.queues.stats().iter().any(busy) {
                 quiet_since = Instant::now();
             }
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -61,7 +61,7 @@ async fn preemption_a_higher_priority_takes_and_says_so() {
     let told = stack.told("conf", "PreemptPolicySucceed").await;
     let message = "Propagation policy(default/high) preempted propagation policy(default/low) successfully";
     assert_eq!(told, [(message.to_owned(), 1)]);
-    let metrics = controllers::metrics::render(&stack.ctx);
+    let metrics = controllers::scrape::render(&stack.ctx);
     assert!(metrics.contains("policy_preemption_total{result=\"success\"} 1\n"), "{metrics}");
     let counts = async |name: &str| {
         let path = format!("/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies/{name}");

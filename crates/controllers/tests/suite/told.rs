@@ -194,7 +194,7 @@ async fn every_success_is_told_and_counted() {
 
 #[track_caller]
 fn check_numbers(stack: &Stack) {
-    let text = controllers::metrics::render(&stack.ctx);
+    let text = controllers::scrape::render(&stack.ctx);
     for start in [
         "resource_match_policy_duration_seconds_count ",
         "resource_apply_policy_duration_seconds_count{result=\"success\"} ",
@@ -252,7 +252,7 @@ async fn a_cluster_with_nodes_is_counted() {
         .await
         .expect("it answers");
     tokio::time::sleep(Duration::from_secs(30)).await;
-    let text = controllers::metrics::render(&stack.ctx);
+    let text = controllers::scrape::render(&stack.ctx);
     for line in [
         "cluster_node_number{member_cluster=\"member1\"} 1",
         "cluster_ready_node_number{member_cluster=\"member1\"} 1",
@@ -305,7 +305,7 @@ async fn every_failure_is_told() {
     stack
         .until("nowhere", async |stack| !stack.told("nginx", "ScheduleBindingFailed").await.is_empty())
         .await;
-    let text = controllers::metrics::render(&stack.ctx);
+    let text = controllers::scrape::render(&stack.ctx);
     for start in [
         "policy_apply_attempts_total{result=\"error\"} ",
         "policy_preemption_total{result=\"error\"} ",
@@ -335,7 +335,7 @@ async fn failures_in_members_and_clusters_are_told() {
     stack.control.until("cannot be made again", &work_path("member1"), failed).await;
     stack.member("member1").gate.open();
     stack.until_work("member1", "Applied", "True").await;
-    let text = controllers::metrics::render(&stack.ctx);
+    let text = controllers::scrape::render(&stack.ctx);
     for start in [
         "work_sync_workload_duration_seconds_count{result=\"error\"} ",
         "create_resource_to_cluster{result=\"error\",apiversion=\"apps/v1\",kind=\"Deployment\",\

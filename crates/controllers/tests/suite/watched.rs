@@ -94,7 +94,7 @@ async fn the_same_news_is_one_event() {
     stack.merge(&web, json!({ "metadata": { "labels": { "new": "yes" } } })).await;
     stack.settle().await;
     assert_eq!(stack.told("web", "ApplyPolicySucceed").await, [(applied.to_owned(), 2)]);
-    let metrics = controllers::metrics::render(&stack.ctx);
+    let metrics = controllers::scrape::render(&stack.ctx);
     for line in
         ["workqueue_depth{name=\"detector\"} 0\n", "cluster_ready_state{member_cluster=\"member1\"} 1\n"]
     {

@@ -13,7 +13,7 @@ const APPROVED: &str = "longshore.io/approved-plan";
 /// The policy impact on a snapshot in which a policy with these annotations has sent two templates to m1.
 fn policy_impact(budget: Budget, annotations: Value) -> (PolicyImpact, Cache) {
     let cache = at_rest(&policy("m1", annotations));
-    cache.note_complete();
+    cache.note_synced();
     let policy_impact = PolicyImpact::new(budget);
     policy_impact.see(cache.clone());
     (policy_impact, cache)
@@ -168,7 +168,7 @@ fn what_templates_are_asked_for_together_is_bounded_together() {
     let mut lazy = policy("m1", limit.clone());
     lazy["spec"]["activationPreference"] = "Lazy".into();
     let cache = at_rest(&lazy);
-    cache.note_complete();
+    cache.note_synced();
     let mut edited = policy("m2", limit);
     edited["spec"]["activationPreference"] = "Lazy".into();
     edited["metadata"]["generation"] = 2.into();

@@ -101,7 +101,7 @@ fn a_change_is_told_once_everything_is_known() {
     let cache = at_rest(&before);
     policy_impact.see(cache.clone());
     assert_eq!(change(&policy_impact, &before, &after), Ok(vec![]), "the view is not complete yet");
-    cache.note_complete();
+    cache.note_synced();
     assert_eq!(change(&policy_impact, &before, &after), Ok(vec![MOVES.to_owned()]));
     assert_eq!(change(&policy_impact, &before, &before), Ok(vec![]), "nothing changes");
 }
@@ -111,7 +111,7 @@ fn a_change_beyond_its_budget_needs_the_plan_that_was_seen() {
     let limit = json!({ "longshore.io/max-moved": "1" });
     let before = policy("m1", limit.clone());
     let cache = at_rest(&before);
-    cache.note_complete();
+    cache.note_synced();
     let policy_impact = PolicyImpact::default();
     policy_impact.see(cache);
     let refusal = change(&policy_impact, &before, &policy("m2", limit)).expect_err("it moves too much");
@@ -128,7 +128,7 @@ fn a_change_beyond_its_budget_needs_the_plan_that_was_seen() {
 fn a_budget_of_the_control_plane_counts_where_the_policy_has_none() {
     let before = policy("m1", json!({}));
     let cache = at_rest(&before);
-    cache.note_complete();
+    cache.note_synced();
     let policy_impact = PolicyImpact::new(Budget { moved: None, deleted: Some(1) });
     policy_impact.see(cache);
     let refusal = change(&policy_impact, &before, &policy("m2", json!({}))).expect_err("it deletes too much");

@@ -80,7 +80,7 @@ impl Plane {
         plane.clusters.values().for_each(|object| drop(plane.cache.put(object.clone())));
         TEMPLATES.iter().for_each(|name| drop(plane.cache.put(template(name))));
         plane.cache.put(plane.policy.clone());
-        plane.cache.note_complete();
+        plane.cache.note_synced();
         plane.policy_impact.see(plane.cache.clone());
         plane.settle();
         plane
@@ -233,7 +233,7 @@ impl Plane {
             cache.put_binding(binding_key(&binding.metadata), (**binding).clone());
         }
         cache.put(self.policy.clone());
-        cache.note_complete();
+        cache.note_synced();
         self.policy_impact.see(cache.clone());
         self.cache = cache;
     }

@@ -1,4 +1,5 @@
-//! Gauges that are computed on scrape: the work queues, the clusters in the informer cache, and leadership.
+//! The text of `/metrics`: what controllers counted, and the gauges that are computed on scrape: the work queues, the
+//! clusters in the informer cache, and leadership. Contains no server.
 
 use std::fmt::Write as _;
 
@@ -8,21 +9,30 @@ use api::{ConditionStatus, quantity::ResourceList};
 use decide::conditions;
 use decide::quantity::Amount;
 
-use super::families::{
+use crate::ctx::Ctx;
+use crate::leader_election::LEASE;
+use crate::metrics::families::{
     CLUSTER_GAUGES, EVICTION_QUEUE_DEPTH, Family, LEADER, WORKQUEUE_ADDS, WORKQUEUE_DELAYED, WORKQUEUE_DEPTH,
     WORKQUEUE_FAILING, WORKQUEUE_RETRIES, WORKQUEUE_WORKING,
 };
-use super::head;
-use crate::ctx::Ctx;
-use crate::leader_election::LEASE;
+use crate::metrics::head;
 use crate::runtime::QueueStats;
 
+/// Every metric of the controllers in Prometheus' text format.
+pub fn render(ctx: &Ctx) -> String {
+    let mut text = ctx.metrics.text();
+    queues(ctx, &mut text);
+    clusters(ctx, &mut text);
+    leader_election(ctx, &mut text);
+    text
+}
+
 /// The state of every queue; none on a replica that does not lead, since no worker takes what waits there.
-pub fn queues(ctx: &Ctx, text: &mut String) {
+fn queues(ctx: &Ctx, text: &mut String) {
     if !ctx.control.may_write_now() {
         return;
     }
-    let stats = ctx.queue_stats();
+    let stats = ctx.queues.stats();
     let mut gauge = |family: Family, value: fn(&QueueStats) -> u64| {
         head(text, &family);
         for (name, stats) in &stats {
@@ -41,7 +51,7 @@ pub fn queues(ctx: &Ctx, text: &mut String) {
 }
 
 /// The state of every cluster.
-pub fn clusters(ctx: &Ctx, text: &mut String) {
+fn clusters(ctx: &Ctx, text: &mut String) {
     let clusters = ctx.cache.snapshot().clusters.clone();
     for (index, family) in CLUSTER_GAUGES.iter().enumerate() {
         head(text, family);
@@ -55,7 +65,7 @@ pub fn clusters(ctx: &Ctx, text: &mut String) {
 }
 
 /// Whether this replica may write; one that has no others beside it always may.
-pub fn leader_election(ctx: &Ctx, text: &mut String) {
+fn leader_election(ctx: &Ctx, text: &mut String) {
     head(text, &LEADER);
     let _ = writeln!(text, "{}{{name=\"{LEASE}\"}} {}", LEADER.name, u8::from(ctx.control.may_write_now()));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use supervise::{Backoff, catch_call};
 use tokio::time::Instant;
 
-use super::Seen;
+use super::{Delta, NamespacedName, Report};
 use crate::rest::Collection;
 use crate::runtime::Supervisor;
 
@@ -15,12 +15,12 @@ const RETRY_AFTER_PANIC_MIN: Duration = Duration::from_secs(1);
 /// The longest time until then: a list costs, and an object that always panics would do so for ever.
 const RETRY_AFTER_PANIC_MAX: Duration = Duration::from_mins(5);
 
-/// After so many lists in a row that could not be handled, others go on without the collection if they can.
-const LISTS_FAILED_LASTING: u32 = 3;
+/// After so many lists in a row with a panic the collection is reported as refused, so that others can go on.
+const LISTS_FAILED_MAX: u32 = 3;
 
 /// Passes changes to the sink. A change whose handling panics is passed again with the next list, which then comes
 /// soon, and hides no other.
-pub(super) struct Handled<'a, Sink> {
+pub(super) struct GuardedSink<'a, Sink> {
     sink: Sink,
     collection: &'a Collection,
     supervisor: &'a Supervisor,
@@ -31,53 +31,53 @@ pub(super) struct Handled<'a, Sink> {
     lists_failed: u32,
 }
 
-impl<'a, Sink> Handled<'a, Sink> {
+impl<'a, Sink> GuardedSink<'a, Sink> {
     pub(super) fn new(sink: Sink, collection: &'a Collection, supervisor: &'a Supervisor) -> Self {
         let backoff = Backoff::new(RETRY_AFTER_PANIC_MIN, RETRY_AFTER_PANIC_MAX);
         Self { sink, collection, supervisor, backoff, retry_at: None, lists_failed: 0 }
     }
 
     /// Reports that listing is refused.
-    pub(super) fn refused<T>(&mut self)
+    pub(super) fn list_refused<T>(&mut self)
     where
-        Sink: FnMut(Seen<T>),
+        Sink: FnMut(Report<T>),
     {
-        self.guarded(&Default::default(), |sink| sink(Seen::Refused));
+        self.guarded(&Default::default(), |sink| sink(Report::ListRefused));
     }
 
     /// Reports an object that exists.
-    pub(super) fn object<T>(&mut self, place: &(String, String), object: T)
+    pub(super) fn applied<T>(&mut self, name: &NamespacedName, object: T)
     where
-        Sink: FnMut(Seen<T>),
+        Sink: FnMut(Report<T>),
     {
-        self.guarded(place, |sink| sink(Seen::Is(Box::new(object))));
+        self.guarded(name, |sink| sink(Report::Change(Delta::Applied(Box::new(object)))));
     }
 
     /// Reports a deleted object; false if that was not handled.
-    pub(super) fn gone<T>(&mut self, place: &(String, String)) -> bool
+    pub(super) fn deleted<T>(&mut self, name: &NamespacedName) -> bool
     where
-        Sink: FnMut(Seen<T>),
+        Sink: FnMut(Report<T>),
     {
-        self.guarded(place, |sink| sink(Seen::Gone(place.0.clone(), place.1.clone())))
+        self.guarded(name, |sink| sink(Report::Change(Delta::Deleted(name.clone()))))
     }
 
     /// Reports the end of a list. An object that could not be handled must not be taken for absent.
-    pub(super) fn listed<T>(&mut self)
+    pub(super) fn list_ended<T>(&mut self)
     where
-        Sink: FnMut(Seen<T>),
+        Sink: FnMut(Report<T>),
     {
         self.lists_failed = if self.retry_at.is_some() { self.lists_failed + 1 } else { 0 };
         let ended = match self.lists_failed {
-            0 => Seen::Complete,
-            LISTS_FAILED_LASTING => Seen::Refused,
+            0 => Report::Synced,
+            LISTS_FAILED_MAX => Report::ListRefused,
             _ => return,
         };
         self.guarded(&Default::default(), |sink| sink(ended));
     }
 
-    fn guarded(&mut self, place: &(String, String), act: impl FnOnce(&mut Sink)) -> bool {
+    fn guarded(&mut self, name: &NamespacedName, act: impl FnOnce(&mut Sink)) -> bool {
         let Self { sink, supervisor, collection, backoff, retry_at, .. } = self;
-        let subject = Subject { collection, place };
+        let subject = Subject { collection, name };
         let handled = catch_call(|| {
             supervisor.inject("watch", &subject);
             act(sink);
@@ -93,11 +93,11 @@ impl<'a, Sink> Handled<'a, Sink> {
 /// The object that is being handled, formatted only if it is logged.
 struct Subject<'s> {
     collection: &'s Collection,
-    place: &'s (String, String),
+    name: &'s NamespacedName,
 }
 
 impl fmt::Debug for Subject<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}/{}", self.collection, self.place.0, self.place.1)
+        write!(formatter, "{} {}/{}", self.collection, self.name.namespace, self.name.name)
     }
 }

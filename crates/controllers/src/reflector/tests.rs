@@ -48,63 +48,66 @@ fn refusal(code: u16) -> (StatusCode, Value) {
 }
 
 /// Everything that is reported until the server has no more responses.
-async fn told(answers: Vec<(StatusCode, Value)>) -> Vec<String> {
-    told_despite(Injector::default(), answers).await
+async fn reported(answers: Vec<(StatusCode, Value)>) -> Vec<String> {
+    reported_despite(Injector::default(), answers).await
 }
 
 /// The same, while something fails.
-async fn told_despite(injector: Injector, answers: Vec<(StatusCode, Value)>) -> Vec<String> {
+async fn reported_despite(injector: Injector, answers: Vec<(StatusCode, Value)>) -> Vec<String> {
     let supervisor = Supervisor::new(Metrics::default(), injector);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let collection = Collection::new("v1", "configmaps", "");
-    let fill = ("v1".to_owned(), "ConfigMap".to_owned());
-    let sink = |seen: Seen| {
-        told.push(match seen {
-            Seen::Is(object) => format!("is {}", object.place().1),
-            Seen::Gone(_, name) => format!("gone {name}"),
-            Seen::Complete => "complete".to_owned(),
-            Seen::Refused => "refused".to_owned(),
+    let types = TypeMeta { api_version: "v1".to_owned(), kind: "ConfigMap".to_owned() };
+    let sink = |report: Report| {
+        reported.push(match report {
+            Report::Change(Delta::Applied(object)) => format!("applied {}", object.namespaced_name().name),
+            Report::Change(Delta::Deleted(deleted)) => format!("deleted {}", deleted.name),
+            Report::Synced => "synced".to_owned(),
+            Report::ListRefused => "refused".to_owned(),
         });
     };
     let stop = CancellationToken::new();
-    let reflecting = reflect(answering(answers), collection, fill, "", stop, &supervisor, sink);
+    let reflecting = reflect(answering(answers), collection, types, "", stop, &supervisor, sink);
     assert!(tokio::time::timeout(Duration::from_secs(20), reflecting).await.is_err());
-    told
+    reported
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_goes_while_listing_fails_is_told() {
+async fn an_object_deleted_while_lists_fail_is_reported() {
     let answers = vec![
         list(&["a", "b"], ""),
         refusal(500), // the watch
         refusal(500), // the list
         list(&["a"], ""),
     ];
-    assert_eq!(told(answers).await, ["is a", "is b", "complete", "is a", "gone b", "complete"]);
+    assert_eq!(
+        reported(answers).await,
+        ["applied a", "applied b", "synced", "applied a", "deleted b", "synced"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_told_from_half_a_list_is_told_when_it_goes() {
+async fn an_object_of_an_unfinished_list_is_reported_when_it_is_deleted() {
     let answers = vec![list(&["a", "b"], "more"), refusal(500), list(&["b"], "")];
-    assert_eq!(told(answers).await, ["is a", "is b", "is b", "gone a", "complete"]);
+    assert_eq!(reported(answers).await, ["applied a", "applied b", "applied b", "deleted a", "synced"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_watched_is_listed_less_and_less_often() {
+async fn a_refused_watch_leads_to_lists_with_backoff() {
     let refused = |_| [list(&["a"], ""), refusal(403)];
-    let told = told((0..50).flat_map(refused).collect()).await;
+    let reported = reported((0..50).flat_map(refused).collect()).await;
     // After 0, 0.2, 0.6, 1.4, 3, 6.2, 12.6 and no further one within 20 seconds.
-    assert_eq!(told.iter().filter(|one| *one == "complete").count(), 7, "{told:?}");
-    assert!(!told.contains(&"refused".to_owned()), "it can be listed");
+    assert_eq!(reported.iter().filter(|one| *one == "synced").count(), 7, "{reported:?}");
+    assert!(!reported.contains(&"refused".to_owned()), "it can be listed");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_lasts_is_told_and_an_outage_is_not() {
+async fn a_lasting_refusal_is_reported_and_an_outage_is_not() {
     let lasting = |code: u16| (0..7).map(|_| refusal(code)).collect::<Vec<_>>();
-    assert_eq!(told(lasting(403)).await, ["refused"]);
-    assert_eq!(told(lasting(500)).await, ["refused"]);
-    assert!(told(lasting(503)).await.is_empty());
-    assert!(told(lasting(429)).await.is_empty());
+    assert_eq!(reported(lasting(403)).await, ["refused"]);
+    assert_eq!(reported(lasting(500)).await, ["refused"]);
+    assert!(reported(lasting(503)).await.is_empty());
+    assert!(reported(lasting(429)).await.is_empty());
 }
 
 /// Panics so many times where an object of this name is handled.
@@ -122,12 +125,12 @@ fn panicking(name: &'static str, times: u32) -> Injector {
 #[tokio::test(start_paused = true)]
 async fn an_object_whose_handling_panics_hides_no_other_and_is_tried_again() {
     let lists = || vec![list(&["a", "b", "c"], ""), hanging(), list(&["a", "b", "c"], "")];
-    let expected = ["is a", "is c", "is a", "is b", "is c", "complete"];
-    assert_eq!(told_despite(panicking("b", 1), lists()).await, expected);
+    let expected = ["applied a", "applied c", "applied a", "applied b", "applied c", "synced"];
+    assert_eq!(reported_despite(panicking("b", 1), lists()).await, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_whose_handling_panics_is_told_with_the_next_list() {
+async fn a_deletion_whose_handling_panics_is_reported_with_the_next_list() {
     let answers = vec![
         list(&["a", "b"], ""),
         refusal(500), // the watch
@@ -136,7 +139,7 @@ async fn a_deletion_whose_handling_panics_is_told_with_the_next_list() {
         list(&["a"], ""),
     ];
     // The first one to panic is the second report about b.
-    let told_twice = {
+    let panics_at_second = {
         let seen = Mutex::new(0);
         Injector::new(move |_, subject| {
             let mut seen = seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -144,13 +147,13 @@ async fn a_deletion_whose_handling_panics_is_told_with_the_next_list() {
             assert!(*seen != 2 || !format!("{subject:?}").contains("/b"), "injected");
         })
     };
-    let expected = ["is a", "is b", "complete", "is a", "is a", "gone b", "complete"];
-    assert_eq!(told_despite(told_twice, answers).await, expected);
+    let expected = ["applied a", "applied b", "synced", "applied a", "applied a", "deleted b", "synced"];
+    assert_eq!(reported_despite(panics_at_second, answers).await, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_always_panics_is_never_taken_for_absent() {
+async fn an_object_that_always_panics_is_never_taken_for_absent() {
     let answers = (0..6).flat_map(|_| [list(&["a", "b"], ""), hanging()]).collect();
-    let told = told_despite(panicking("b", u32::MAX), answers).await;
-    assert_eq!(told, ["is a", "is a", "is a", "refused", "is a", "is a"]);
+    let reported = reported_despite(panicking("b", u32::MAX), answers).await;
+    assert_eq!(reported, ["applied a", "applied a", "applied a", "refused", "applied a", "applied a"]);
 }

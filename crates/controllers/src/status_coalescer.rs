@@ -12,15 +12,15 @@ use supervise::Recovered as _;
 use tokio::time::Instant;
 
 /// How long a status with reports is delayed when a single workload starts.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// What each binding that is kept back adds to it.
-const TURN: Duration = Duration::from_millis(200);
-/// How old a status may be however many start.
-const PATIENCE_MAX: Duration = Duration::from_secs(30);
+const DELAY_MIN: Duration = Duration::from_secs(5);
+/// What each binding with a delayed status adds to it.
+const DELAY_PER_BINDING: Duration = Duration::from_millis(200);
+/// The longest delay of a status with reports, however many workloads start.
+const DELAY_MAX: Duration = Duration::from_secs(30);
 /// The longest delay of a status without any report, however many workloads start.
-const SILENCE_MAX: Duration = Duration::from_mins(5);
+const DELAY_WITHOUT_REPORT_MAX: Duration = Duration::from_mins(5);
 
-/// The bindings of which something is kept back. Clones share it.
+/// The bindings whose status write is delayed. Clones share it.
 #[derive(Clone, Default)]
 pub struct StatusCoalescer {
     /// Held for moments.
@@ -46,17 +46,17 @@ impl StatusCoalescer {
         }
         let begun = one.begun;
         let waiting = u32::try_from(since.len()).unwrap_or(u32::MAX);
-        let most = if silent { SILENCE_MAX } else { PATIENCE_MAX };
-        let patience = TURN.saturating_mul(waiting).clamp(PATIENCE, most);
-        patience.checked_sub(now - begun).filter(|left| !left.is_zero())
+        let most = if silent { DELAY_WITHOUT_REPORT_MAX } else { DELAY_MAX };
+        let delay = DELAY_PER_BINDING.saturating_mul(waiting).clamp(DELAY_MIN, most);
+        delay.checked_sub(now - begun).filter(|left| !left.is_zero())
     }
 
-    /// Whether nothing is kept back of any binding.
+    /// Whether no status write is delayed.
     pub fn is_empty(&self) -> bool {
         self.since.lock().recovered().is_empty()
     }
 
-    /// Nothing is kept back any more.
+    /// Ends the delay of a binding's status.
     pub fn end(&self, key: &BindingKey) {
         self.since.lock().recovered().remove(key);
     }
@@ -71,33 +71,33 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_more_start_the_less_often_each_is_told() {
+    async fn the_more_bindings_start_the_less_often_each_is_written() {
         let coalescer = StatusCoalescer::default();
         let wait = |one: u32, silent| coalescer.wait(&key(&format!("web-{one}")), silent);
         let waits: Vec<_> = (0..5_000).map(|one| wait(one, true)).collect();
-        assert_eq!(waits[0], Some(PATIENCE));
-        assert_eq!(waits[99], Some(TURN * 100));
-        assert_eq!(waits[4_999], Some(SILENCE_MAX), "and not forgotten");
-        assert_eq!(wait(0, false), Some(PATIENCE_MAX), "who has answered is told of sooner");
+        assert_eq!(waits[0], Some(DELAY_MIN));
+        assert_eq!(waits[99], Some(DELAY_PER_BINDING * 100));
+        assert_eq!(waits[4_999], Some(DELAY_WITHOUT_REPORT_MAX), "and not longer");
+        assert_eq!(wait(0, false), Some(DELAY_MAX), "a status with reports is written sooner");
         (100..5_000).for_each(|one| coalescer.end(&key(&format!("web-{one}"))));
-        assert_eq!(wait(0, false), Some(TURN * 100), "those that are done make room");
+        assert_eq!(wait(0, false), Some(DELAY_PER_BINDING * 100), "finished bindings shorten the delay");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_not_final_waits_for_some_seconds_and_not_for_more() {
+    async fn an_unfinished_status_is_delayed_for_a_limited_time() {
         let coalescer = StatusCoalescer::default();
         let key = key("web");
-        assert_eq!(coalescer.wait(&key, true), Some(PATIENCE));
-        tokio::time::advance(PATIENCE / 2).await;
-        assert_eq!(coalescer.wait(&key, true), Some(PATIENCE / 2), "counted from the first");
-        assert_eq!(coalescer.wait(&key, false), Some(PATIENCE), "an answer is new");
-        tokio::time::advance(PATIENCE / 2).await;
-        assert_eq!(coalescer.wait(&key, false), Some(PATIENCE / 2));
-        tokio::time::advance(PATIENCE / 2).await;
+        assert_eq!(coalescer.wait(&key, true), Some(DELAY_MIN));
+        tokio::time::advance(DELAY_MIN / 2).await;
+        assert_eq!(coalescer.wait(&key, true), Some(DELAY_MIN / 2), "counted from the first");
+        assert_eq!(coalescer.wait(&key, false), Some(DELAY_MIN), "a first report starts a new delay");
+        tokio::time::advance(DELAY_MIN / 2).await;
+        assert_eq!(coalescer.wait(&key, false), Some(DELAY_MIN / 2));
+        tokio::time::advance(DELAY_MIN / 2).await;
         assert_eq!(coalescer.wait(&key, false), None);
         assert!(!coalescer.is_empty());
         coalescer.end(&key);
         assert!(coalescer.is_empty());
-        assert_eq!(coalescer.wait(&key, false), Some(PATIENCE), "what comes then is new");
+        assert_eq!(coalescer.wait(&key, false), Some(DELAY_MIN), "a later change starts a new delay");
     }
 }
