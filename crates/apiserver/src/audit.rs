@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::authn::Identity;
 use crate::authz::{Action, On};
-use crate::request::Target;
+use crate::http::{Peer, Target};
 use apimachinery::error::ApiError;
 
 mod file;
@@ -36,10 +36,6 @@ pub struct Audit {
 const REFUSED_TEXT_BYTES_MAX: usize = 1_024;
 /// The annotation of a sampled 401: how many events were dropped before it.
 const DROPPED_REFUSALS: &str = "audit.longshore.io/dropped-refusals";
-
-/// Where a client's address is kept while its connection lasts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub std::net::IpAddr);
 
 /// One request on its way into the log.
 pub(crate) struct Record {

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
-pub(crate) mod accounts;
+mod accounts;
 mod authenticate;
-mod impersonate;
-pub(crate) mod jwt;
+mod jwt;
 mod tokens;
 
-pub(crate) use authenticate::is_public;
+pub(crate) use authenticate::{Authenticator, is_public};
 pub use jwt::{KeyError, TokenKeys};
 pub use tokens::{StaticTokens, TokenFileError};
 
@@ -41,6 +40,9 @@ pub const AUTHENTICATED: &str = "system:authenticated";
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// The user of requests without a credential.
 pub const ANONYMOUS: &str = "system:anonymous";
+
+/// The user and field manager of the controllers inside the server, in managedFields and admission.
+pub const CONTROLLERS: &str = "system:controller:apiserver";
 
 /// What a connection proved before the first request came.
 #[derive(Debug, Clone)]
@@ -88,6 +90,11 @@ impl Identity {
     /// Whether it may do everything.
     pub fn is_administrator(&self) -> bool {
         self.groups.iter().any(|group| group == ADMINISTRATORS)
+    }
+
+    /// Whether it is the controllers inside the server.
+    pub(crate) fn is_server_controller(&self) -> bool {
+        self.is_internal && self.user == CONTROLLERS
     }
 
     /// As reviews and audit events show it.

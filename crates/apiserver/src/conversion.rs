@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use store::{Entry, Revision};
+use store::{Entry, Revision, Store};
 
-use crate::engine::{Engine, text};
-use crate::registry::Resource;
-use crate::stored;
-use crate::webhooks::{Address, post};
+use crate::environment::{Random, uid};
+use crate::registry::{Converter, Resource};
+use crate::storage::{stored, text};
+use crate::webhook_client;
 use apimachinery::error::ApiError;
 use merge::patch::unclassified;
 
@@ -20,32 +20,18 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// How much is converted at a time; an answer may be several times as large.
 const BATCH_BYTES: usize = 512 * 1024;
 
-/// The webhook that converts the objects of a kind.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Converter {
-    address: Address,
-    /// The version of the review that it understands, the first in its list that this server speaks.
-    review: &'static str,
+/// Converts objects between the versions of their kinds.
+pub(crate) struct Conversion {
+    store: Store,
+    random: Random,
 }
 
-impl Converter {
-    /// Reads `spec.conversion`; none where versions differ in nothing but their name.
-    pub fn of(conversion: &Value) -> Option<Self> {
-        if conversion["strategy"] != "Webhook" {
-            return None;
-        }
-        let webhook = &conversion["webhook"];
-        let versions = webhook["conversionReviewVersions"].as_array().into_iter().flatten();
-        let review = versions.filter_map(Value::as_str).find_map(|version| match version {
-            "v1" => Some("apiextensions.k8s.io/v1"),
-            "v1beta1" => Some("apiextensions.k8s.io/v1beta1"),
-            _ => None,
-        });
-        Some(Self { address: Address::read(&webhook["clientConfig"]), review: review? })
+impl Conversion {
+    /// Finds webhooks by the Services in the store.
+    pub fn new(store: Store, random: Random) -> Self {
+        Self { store, random }
     }
-}
 
-impl Engine {
     /// A stored object as this version shows it.
     pub async fn served(&self, resource: &Resource, object: Value) -> Result<Value, ApiError> {
         let mut served = self.served_all(resource, vec![(0, object)]).await?;
@@ -133,15 +119,12 @@ impl Engine {
     ) -> Result<Vec<Value>, String> {
         let kind = objects.first().map(|object| qualified_kind(object)).unwrap_or_default();
         let failed = |why: String| format!("conversion webhook for {kind} failed: {why}");
-        let uid = self.uid();
+        let uid = uid(&self.random);
         let question = json!({
             "kind": "ConversionReview", "apiVersion": converter.review,
             "request": { "uid": uid, "desiredAPIVersion": wanted, "objects": objects },
         });
-        let called = async {
-            let destination = self.destination(&converter.address)?;
-            post(&destination, &converter.address.authority, question.to_string()).await
-        };
+        let called = webhook_client::call(&converter.address, &self.store, question.to_string());
         let bytes = tokio::time::timeout(TIMEOUT, called).await;
         let bytes = bytes.unwrap_or_else(|_| Err("context deadline exceeded".to_owned())).map_err(failed)?;
         let converted = review::objects(&bytes, converter.review, &uid).map_err(failed)?;

@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::registry::{Group, Registry, Resource, Version};
+use crate::registry::{Group, Registry, Resource, Version, group_version};
+
+mod openapi;
+
+pub(crate) use openapi::OpenApiCache;
 
 /// `/api`
 pub fn core_versions() -> Value {
@@ -46,14 +50,6 @@ pub fn aggregated(registry: &Registry, core: bool) -> Value {
         "metadata": {},
         "items": items,
     })
-}
-
-/// `apps/v1`, or `v1` for the core group.
-pub fn group_version(group: &str, version: &str) -> String {
-    match group {
-        "" => version.to_owned(),
-        group => format!("{group}/{version}"),
-    }
 }
 
 fn group_entry(name: &str, group: &Group) -> Value {

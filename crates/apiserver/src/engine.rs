@@ -1,29 +1,30 @@
-//! The engine: the store, the registry and the hooks of the embedding process, shared by every request. Verbs are in
-//! their own files; this one holds what they share.
+//! The engine: the state of a running server that every request sees, put together from the parts that own it. Verbs,
+//! watches and controllers work on it, in modules of their own.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use serde_json::Value;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::Admission;
-use crate::admission_policies::Policies;
+use crate::admission::{Admission, AdmissionChain, Quotas, StorageLimiter};
+use crate::audit::Audit;
+use crate::authn::Authenticator;
 use crate::authz::Rbac;
-use crate::controllers::ServerControllers;
+use crate::conversion::Conversion;
+use crate::discovery::OpenApiCache;
+use crate::environment::{self, Clock, Random};
 use crate::extension::{Extension, Served};
 use crate::flowcontrol::FairQueue;
 use crate::metrics::Metrics;
-use crate::openapi_cache::OpenApiCache;
-use crate::quotas::Quotas;
-use crate::registry::{Definition, Registry, Resource};
+use crate::registry::{Definition, Registry, Resource, load_definitions};
 use crate::security::Security;
-use crate::storage_limits::StorageRefusals;
 use crate::supervision::Supervision;
-use crate::webhooks::Webhooks;
-use apimachinery::error::{ApiError, Subject};
+use crate::work_queue::WorkQueue;
+use apimachinery::error::ApiError;
 
 /// What a server is made of. Everything that is not a function of requests is handed in, so that a
 /// simulation can run on its own clock and its own identifiers.
@@ -43,100 +44,88 @@ pub struct Config {
 /// The parts of a running server that every request sees.
 pub(crate) struct Engine {
     pub store: Store,
-    pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    pub random: Arc<dyn Fn() -> u128 + Send + Sync>,
-    pub admission: Admission,
+    pub now: Clock,
+    pub random: Random,
     pub root_ca: String,
-    pub registry: ArcSwap<Registry>,
+    pub registry: Arc<ArcSwap<Registry>>,
     /// The custom kinds behind the registry, by the name of their definition.
-    pub custom: std::sync::Mutex<std::collections::BTreeMap<String, Arc<Definition>>>,
+    pub custom: Mutex<BTreeMap<String, Arc<Definition>>>,
     /// Held while a definition is written: whether its names are free depends on all the others.
     pub definition_writes: tokio::sync::Mutex<()>,
-    pub controllers: ServerControllers,
+    /// The work of the controllers.
+    pub work_queue: WorkQueue,
     /// Resources that are computed.
     pub extension: Option<Served>,
     pub openapi: OpenApiCache,
     pub metrics: Metrics,
-    /// Authentication.
-    pub security: Security,
+    pub authenticator: Authenticator,
+    /// The longest life of a token of a service account, in seconds.
+    pub token_seconds_max: Option<i64>,
+    /// The audit log.
+    pub audit: Option<Arc<Audit>>,
     /// Authorization: roles and bindings.
-    pub rbac: Rbac,
-    /// Admission webhooks.
-    pub webhooks: Webhooks,
-    /// What has to hold for writes.
-    pub policies: Policies,
+    pub rbac: Arc<Rbac>,
+    /// The admission hook, webhooks and admission policies.
+    pub admission: AdmissionChain,
     /// How many objects namespaces may have.
     pub quotas: Quotas,
-    /// Whether writes are refused because too much is stored.
-    pub storage_refusals: StorageRefusals,
+    /// How many bytes may be stored.
+    pub storage: StorageLimiter,
+    /// Conversion between the versions of custom kinds.
+    pub conversion: Conversion,
     /// The fair queue of requests.
-    pub turns: FairQueue,
+    pub queue: FairQueue,
     /// Where the server listens, once it does.
-    pub advertised: std::sync::OnceLock<std::net::SocketAddr>,
+    pub advertised: OnceLock<SocketAddr>,
     /// What becomes of panics.
-    pub supervision: Supervision,
+    pub supervision: Arc<Supervision>,
     /// Ends every watch.
     pub shutdown: CancellationToken,
 }
 
 impl Engine {
     pub fn new(config: Config, security: Security, extension: Option<Extension>) -> Arc<Self> {
-        let custom = crate::verbs::definitions::load(&config.store);
-        let registry = Registry::new(custom.values(), extension.as_ref());
-        let rbac = Rbac::load(&config.store);
-        let webhooks = Webhooks::load(&config.store);
-        let policies = Policies::load(&config.store);
-        let quotas = Quotas::load(&config.store);
+        let Config { store, now, random, admission, root_ca } = config;
+        let Security { tokens, keys, audit, limits, storage, token_seconds_max, .. } = security;
+        let custom = load_definitions(&store);
+        let registry = Registry::new(custom.values(), extension.as_ref().map(Extension::resources));
+        let registry = Arc::new(ArcSwap::from_pointee(registry));
+        let rbac = Arc::new(Rbac::load(&store));
         Arc::new(Self {
-            store: config.store,
-            now: config.now,
-            random: config.random,
-            admission: config.admission,
-            root_ca: config.root_ca,
-            registry: ArcSwap::from_pointee(registry),
-            custom: std::sync::Mutex::new(custom),
+            admission: AdmissionChain::new(admission, &store, &registry, &rbac, &random),
+            authenticator: Authenticator { tokens, keys, store: store.clone(), now: now.clone() },
+            conversion: Conversion::new(store.clone(), random.clone()),
+            quotas: Quotas::load(&store),
+            storage: StorageLimiter::new(storage, store.clone()),
+            queue: FairQueue::new(limits),
+            custom: Mutex::new(custom),
             definition_writes: tokio::sync::Mutex::new(()),
-            controllers: ServerControllers::default(),
+            work_queue: WorkQueue::default(),
             extension: extension.map(Served::from),
             openapi: OpenApiCache::default(),
             metrics: Metrics::default(),
-            webhooks,
-            policies,
-            quotas,
-            storage_refusals: StorageRefusals::default(),
-            turns: FairQueue::new(security.limits),
-            security,
-            rbac,
-            advertised: std::sync::OnceLock::new(),
-            supervision: Supervision::default(),
+            advertised: OnceLock::new(),
+            supervision: Arc::default(),
             shutdown: CancellationToken::new(),
+            store,
+            now,
+            random,
+            root_ca,
+            registry,
+            token_seconds_max,
+            audit,
+            rbac,
         })
     }
 
     /// The time as objects carry it: whole seconds, UTC.
     pub fn timestamp(&self) -> String {
-        (self.now)().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        environment::timestamp(&self.now)
     }
 
     /// A version 4 UUID.
     pub fn uid(&self) -> String {
-        let bits = (self.random)();
-        let bits = bits & !(0xf << 76) | (0x4 << 76);
-        let bits = bits & !(0x3 << 62) | (0x2 << 62);
-        let hex = format!("{bits:032x}");
-        format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
-    }
-
-    /// The five characters behind a `generateName`, from Kubernetes' alphabet without vowels.
-    pub fn name_suffix(&self) -> String {
-        const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-        let mut bits = (self.random)();
-        let mut suffix = String::with_capacity(5);
-        for _ in 0..5 {
-            suffix.push(char::from(ALPHABET[(bits % ALPHABET.len() as u128) as usize]));
-            bits /= ALPHABET.len() as u128;
-        }
-        suffix
+        environment::uid(&self.random)
     }
 
     /// The newest state of an object, or the 404 that names it.
@@ -148,41 +137,4 @@ impl Engine {
     pub fn resource(&self, group: &str, version: &str, plural: &str) -> Result<Arc<Resource>, ApiError> {
         self.registry.load().resource(group, version, plural).cloned().ok_or_else(ApiError::no_such_path)
     }
-}
-
-impl Resource {
-    /// How errors name an object of this resource.
-    pub fn subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
-        Subject { group: &self.group, resource: &self.plural, name }
-    }
-
-    /// How `Invalid` errors name an object of this resource: by kind.
-    pub fn kind_subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
-        Subject { group: &self.group, resource: &self.kind, name }
-    }
-
-    /// The key of an object in the resource's table.
-    pub fn key(&self, namespace: Option<&str>, name: &str) -> String {
-        match namespace.filter(|_| self.namespaced) {
-            Some(namespace) => format!("{namespace}/{name}"),
-            None => name.to_owned(),
-        }
-    }
-}
-
-/// FairQueue an error of the store into what clients understand.
-pub(crate) fn store_error(error: store::WriteError) -> ApiError {
-    match error {
-        store::WriteError::TooLarge { .. } => ApiError::bad_request("etcdserver: request is too large"),
-        store::WriteError::Storage(error) if error.is_full() => ApiError::insufficient_storage(format!(
-            "the disk of the control plane is full: {error}; hint: free some room on it, then writes succeed again \
-             without a restart"
-        )),
-        other => ApiError::internal(other),
-    }
-}
-
-/// A text field deep in an object, empty where it is not there.
-pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

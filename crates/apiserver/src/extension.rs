@@ -5,17 +5,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use arc_swap::ArcSwap;
 use serde_json::Value;
+use store::Store;
 use tokio::sync::Semaphore;
 
 use crate::authn::Identity;
-use crate::authz::{Action, Object};
-use crate::content;
-use crate::engine::Engine;
-use crate::registry::Resource;
-use crate::run_blocking::run_blocking;
-use crate::verbs::{Answer, Call, Sent};
+use crate::authz::{Action, Object, Rbac};
+pub use crate::registry::Computed;
+use crate::registry::{ComputedGroup, Registry, Resource};
 use apimachinery::error::ApiError;
 
 /// Concurrency limit of computed requests, for all users together.
@@ -36,6 +34,13 @@ pub struct Extension {
     pub pods: PodsElsewhere,
 }
 
+impl Extension {
+    /// What it adds to the resources that are served.
+    pub(crate) fn resources(&self) -> ComputedGroup {
+        ComputedGroup { group: self.group, version: self.version, resources: self.resources }
+    }
+}
+
 /// Returns the message for a kubectl command that looks for pods where none run.
 pub type PodsElsewhere = Arc<dyn Fn(&PodQuery<'_>) -> String + Send + Sync>;
 
@@ -52,19 +57,6 @@ pub struct PodQuery<'a> {
 
 /// Answers a request with a document, or refuses it.
 pub type Answering = Arc<dyn Fn(&Request<'_>) -> Result<Value, ApiError> + Send + Sync>;
-
-/// One computed resource. All of them are namespaced; without a namespace they speak of the whole cluster.
-#[derive(Debug, Clone, Copy)]
-pub struct Computed {
-    /// The name in paths.
-    pub plural: &'static str,
-    /// The name of one.
-    pub singular: &'static str,
-    /// The kind of the answers.
-    pub kind: &'static str,
-    /// `create`, `get` or both.
-    pub verbs: &'static [&'static str],
-}
 
 /// A request for a computed resource that its sender may make.
 pub struct Request<'a> {
@@ -89,7 +81,8 @@ pub struct Request<'a> {
 /// Reads stored objects without authorisation: the extension has to cut its answer down to what the caller may read.
 #[derive(Clone, Copy)]
 pub struct Stored<'a> {
-    engine: &'a Engine,
+    pub(crate) store: &'a Store,
+    pub(crate) registry: &'a ArcSwap<Registry>,
 }
 
 impl Stored<'_> {
@@ -107,11 +100,11 @@ impl Stored<'_> {
 
     /// Every object of a kind that needs no conversion, in one namespace or, if that is empty, in all.
     pub fn objects(&self, api_version: &str, kind: &str, namespace: &str) -> Vec<Value> {
-        let registry = self.engine.registry.load();
+        let registry = self.registry.load();
         let Some(resource) = registry.by_kind(api_version, kind) else { return Vec::new() };
         let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
         let range = store::Range { prefix: &prefix, ..store::Range::default() };
-        let Ok(page) = self.engine.store.range(&resource.table, range) else { return Vec::new() };
+        let Ok(page) = self.store.range(&resource.table, range) else { return Vec::new() };
         page.entries.iter().filter_map(|entry| serde_json::from_slice(&entry.value).ok()).collect()
     }
 
@@ -122,9 +115,9 @@ impl Stored<'_> {
         namespace: &str,
         name: &str,
     ) -> Option<(Arc<Resource>, store::Entry)> {
-        let registry = self.engine.registry.load();
+        let registry = self.registry.load();
         let resource = registry.by_kind(api_version, kind)?;
-        let entry = self.engine.store.get(&resource.table, &resource.key(Some(namespace), name))?;
+        let entry = self.store.get(&resource.table, &resource.key(Some(namespace), name))?;
         Some((Arc::clone(resource), entry))
     }
 }
@@ -132,15 +125,16 @@ impl Stored<'_> {
 /// The requesting user, and what they may do.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
-    engine: &'a Engine,
-    identity: &'a Identity,
+    pub(crate) rbac: &'a Rbac,
+    pub(crate) registry: &'a ArcSwap<Registry>,
+    pub(crate) identity: &'a Identity,
 }
 
 impl Caller<'_> {
     /// Whether a role lets them do this to any object of a resource; an empty namespace is the cluster.
     pub fn may(&self, verb: &str, group: &str, resource: &str, namespace: &str) -> bool {
         let object = Object { group, resource, namespace, ..Object::default() };
-        self.engine.decide(self.identity, &Action::on(verb, object)).is_some()
+        self.rbac.decide(self.identity, &Action::on(verb, object)).is_some()
     }
 
     /// The refusal of something that they may not do to an object.
@@ -151,14 +145,14 @@ impl Caller<'_> {
 
     /// The name in paths of a kind, and whether it is namespaced; none if the server does not serve it.
     pub fn resource(&self, api_version: &str, kind: &str) -> Option<(String, bool)> {
-        let registry = self.engine.registry.load();
+        let registry = self.registry.load();
         let found = registry.by_kind(api_version, kind)?;
         Some((found.plural.as_ref().to_owned(), found.namespaced))
     }
 
     /// The kind behind the name that a resource has in paths, with its apiVersion; the preferred version of the group.
     pub fn kind(&self, group: &str, plural: &str) -> Option<(String, String)> {
-        let registry = self.engine.registry.load();
+        let registry = self.registry.load();
         let version =
             registry.group(group)?.versions().iter().find(|one| one.resources.contains_key(plural))?;
         let found = version.resources.get(plural)?;
@@ -166,75 +160,15 @@ impl Caller<'_> {
     }
 }
 
-/// The commands that wait for a pod of a workload, for up to a minute.
-const WAITING_COMMANDS: [&str; 4] =
-    ["kubectl logs", "kubectl exec", "kubectl attach", "kubectl port-forward"];
-
 /// An extension as the server keeps it.
 pub(crate) struct Served {
     pub extension: Extension,
     /// Room for requests that are computed.
-    room: Semaphore,
+    pub room: Semaphore,
 }
 
 impl From<Extension> for Served {
     fn from(extension: Extension) -> Self {
         Self { extension, room: Semaphore::new(IN_FLIGHT) }
-    }
-}
-
-impl Engine {
-    /// Why a kubectl command would wait in vain for a pod of a workload: none runs here. Other clients, and namespaces
-    /// in which there are pods as templates, are answered as ever.
-    pub fn pods_elsewhere(&self, call: &Call) -> Option<ApiError> {
-        let served = self.extension.as_ref()?;
-        let is_meant = &*call.resource.plural == "pods"
-            && call.resource.group.is_empty()
-            && WAITING_COMMANDS.contains(&call.command.as_str());
-        let (namespace, selector) = (call.namespace.as_deref()?, call.query.get("labelSelector")?);
-        if !is_meant || call.identity.is_internal {
-            return None;
-        }
-        let prefix = format!("{namespace}/");
-        let range = store::Range { prefix: &prefix, limit: Some(1), ..store::Range::default() };
-        let page = self.store.range(&call.resource.table, range).ok()?;
-        let query = PodQuery { namespace, selector, command: &call.command };
-        page.entries.is_empty().then(|| {
-            let message = run_blocking(|| (served.extension.pods)(&query));
-            ApiError { message, ..ApiError::not_found(call.resource.subject("")) }
-        })
-    }
-
-    /// Answers a request for a computed resource.
-    pub async fn compute(&self, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
-        let Some(served) = &self.extension else { return Err(ApiError::no_such_path()) };
-        let (verb, status) = match (&sent.method, call.name()) {
-            _ if call.query.flag("watch") || !call.part().is_empty() => {
-                return Err(ApiError::method_not_allowed());
-            }
-            (&Method::POST, "") => ("create", StatusCode::CREATED),
-            (&Method::GET, name) if !name.is_empty() => ("get", StatusCode::OK),
-            _ => return Err(ApiError::method_not_allowed()),
-        };
-        if !call.resource.has_verb(verb) {
-            return Err(ApiError::method_not_allowed());
-        }
-        let body = match verb {
-            "create" => content::decode_object(&sent.media_type, &sent.body)?,
-            _ => Value::Null,
-        };
-        let request = Request {
-            verb,
-            resource: &call.resource.plural,
-            namespace: call.namespace.as_deref().unwrap_or_default(),
-            name: call.name(),
-            query: call.query.pairs().collect(),
-            body,
-            caller: Caller { engine: self, identity: &call.identity },
-            stored: Stored { engine: self },
-        };
-        let _room = served.room.acquire().await.map_err(ApiError::internal)?;
-        let answered = run_blocking(|| (served.extension.answer)(&request))?;
-        Ok(Answer::document(status, answered))
     }
 }

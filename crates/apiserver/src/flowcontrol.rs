@@ -13,7 +13,7 @@ use apimachinery::error::ApiError;
 
 mod share;
 pub(crate) use share::CpuShare;
-use share::{ActiveUsers, Shared};
+use share::{ActiveUsers, FairWork};
 
 /// Concurrency and queue limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Limits {
     /// Watches of all users together.
     pub watches: usize,
     /// How long a request may wait in the queue.
-    pub patience: Duration,
+    pub queue_timeout: Duration,
     /// The timeout of a request that is no watch.
     pub request: Duration,
 }
@@ -39,7 +39,7 @@ impl Default for Limits {
             of_one_user: 200,
             watches_of_one_user: 1_000,
             watches: 20_000,
-            patience: Duration::from_secs(15),
+            queue_timeout: Duration::from_secs(15),
             request: Duration::from_secs(60),
         }
     }
@@ -60,7 +60,7 @@ struct State {
     users: HashMap<Box<str>, User>,
     /// Users with queued requests, in round-robin order.
     round: VecDeque<Box<str>>,
-    company: ActiveUsers,
+    active_users: ActiveUsers,
 }
 
 #[derive(Default)]
@@ -68,7 +68,7 @@ struct User {
     /// Requests under way or waiting.
     present: usize,
     watches: usize,
-    waiting: VecDeque<oneshot::Sender<Running>>,
+    waiting: VecDeque<oneshot::Sender<Slot>>,
 }
 
 impl User {
@@ -79,19 +79,19 @@ impl User {
 
 /// The permit of one request, counted against its user's limit until it is dropped.
 pub(crate) struct InFlightPermit {
-    turns: FairQueue,
+    queue: FairQueue,
     user: Box<str>,
-    running: Option<Running>,
-    payer: CpuShare,
+    running: Option<Slot>,
+    share: CpuShare,
 }
 
 /// One slot of the concurrency limit. Dropping it hands the slot to the next request, also when it was sent to a
 /// request that has just stopped waiting.
-struct Running(Option<FairQueue>);
+struct Slot(Option<FairQueue>);
 
 /// The permit of one watch, counted until it is dropped.
 pub(crate) struct WatchPermit {
-    turns: FairQueue,
+    queue: FairQueue,
     user: Box<str>,
 }
 
@@ -113,20 +113,20 @@ impl FairQueue {
         }
         let user: Box<str> = identity.user.as_str().into();
         if identity.is_administrator() {
-            self.with(|state| state.company.note(&user));
+            self.with(|state| state.active_users.note(&user));
             return Ok(None);
         }
         let threads = self.with(|state| {
-            state.company.note(&user);
+            state.active_users.note(&user);
             let own = state.users.entry(user.clone()).or_default();
             let fits = own.present < self.limits.of_one_user;
             own.present += usize::from(fits);
-            fits.then(|| state.company.threads_of(&user))
+            fits.then(|| state.active_users.threads_of(&user))
         });
         match threads {
             Some(threads) => {
-                let payer = CpuShare::new(self.clone(), threads);
-                Ok(Some(InFlightPermit { turns: self.clone(), user, running: None, payer }))
+                let share = CpuShare::new(self.clone(), threads);
+                Ok(Some(InFlightPermit { queue: self.clone(), user, running: None, share }))
             }
             None => Err(ApiError::too_many_requests(BUSY, 1)),
         }
@@ -147,7 +147,7 @@ impl FairQueue {
             fits
         });
         match is_let_in {
-            true => Ok(Some(WatchPermit { turns: self.clone(), user })),
+            true => Ok(Some(WatchPermit { queue: self.clone(), user })),
             false => Err(ApiError::too_many_requests("too many watches, please try again later", 5)),
         }
     }
@@ -155,9 +155,9 @@ impl FairQueue {
 
 impl InFlightPermit {
     /// Waits in the queue for a slot.
-    pub async fn turn(&mut self) -> Result<(), ApiError> {
-        let limits = self.turns.limits;
-        let wait = self.turns.with(|state| {
+    pub async fn wait_for_slot(&mut self) -> Result<(), ApiError> {
+        let limits = self.queue.limits;
+        let wait = self.queue.with(|state| {
             if state.running < limits.in_flight {
                 state.running += 1;
                 return None;
@@ -171,8 +171,8 @@ impl InFlightPermit {
             Some(receiver)
         });
         self.running = match wait {
-            None => Some(Running(Some(self.turns.clone()))),
-            Some(turn) => match tokio::time::timeout(limits.patience, turn).await {
+            None => Some(Slot(Some(self.queue.clone()))),
+            Some(turn) => match tokio::time::timeout(limits.queue_timeout, turn).await {
                 Ok(Ok(running)) => Some(running),
                 _ => return Err(ApiError::too_many_requests(BUSY, 1)),
             },
@@ -181,14 +181,14 @@ impl InFlightPermit {
     }
 
     /// Wraps the work of a request, so that it runs only while its user has a worker thread to spare.
-    pub fn share<Work: Future>(&self, work: Work) -> Shared<Work> {
-        self.payer.pays_for(work)
+    pub fn share<Work: Future>(&self, work: Work) -> FairWork<Work> {
+        self.share.run(work)
     }
 }
 
 impl State {
     /// Hands the free slot to the next request, round-robin over users, whatever the length of their queues.
-    fn hand_on(&mut self, turns: &FairQueue) {
+    fn admit_next(&mut self, queue: &FairQueue) {
         while let Some(user) = self.round.pop_front() {
             let Some(own) = self.users.get_mut(&user) else { continue };
             let next = own.waiting.pop_front();
@@ -196,7 +196,7 @@ impl State {
                 self.round.push_back(user);
             }
             let Some(next) = next else { continue };
-            match next.send(Running(Some(turns.clone()))) {
+            match next.send(Slot(Some(queue.clone()))) {
                 Ok(()) => return,
                 // The request timed out in the queue: the slot goes to the next one.
                 Err(mut refused) => refused.0 = None,
@@ -214,7 +214,7 @@ impl State {
 
 impl Drop for InFlightPermit {
     fn drop(&mut self) {
-        self.turns.with(|state| {
+        self.queue.with(|state| {
             if let Some(own) = state.users.get_mut(&self.user) {
                 own.present -= 1;
             }
@@ -223,17 +223,17 @@ impl Drop for InFlightPermit {
     }
 }
 
-impl Drop for Running {
+impl Drop for Slot {
     fn drop(&mut self) {
-        if let Some(turns) = self.0.take() {
-            turns.with(|state| state.hand_on(&turns));
+        if let Some(queue) = self.0.take() {
+            queue.with(|state| state.admit_next(&queue));
         }
     }
 }
 
 impl Drop for WatchPermit {
     fn drop(&mut self) {
-        self.turns.with(|state| {
+        self.queue.with(|state| {
             state.watches -= 1;
             if let Some(own) = state.users.get_mut(&self.user) {
                 own.watches -= 1;

@@ -5,8 +5,8 @@ use apimachinery::error::ApiError;
 use serde_json::Value;
 
 use crate::authn::TokenKeys;
-pub use crate::options::{DeleteOptions, WriteKind, WriteOptions, check_list_options};
-pub use crate::request::{Query, ResourcePath, Target};
+pub use crate::http::options::{DeleteOptions, WriteKind, WriteOptions, check_list_options};
+pub use crate::http::{Query, ResourcePath, Target};
 
 /// The user that a token of a service account names, if these keys signed it.
 pub fn token_subject(keys: &TokenKeys, token: &str) -> Result<String, String> {

@@ -5,12 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Mutex, OnceLock};
 
-use http::{Method, Response, StatusCode};
+use http::{Method, StatusCode};
 use store::Stats;
 use supervise::Recovered as _;
-
-use crate::body::Body;
-use crate::engine::Engine;
 
 /// Text in Prometheus' format, made when it is asked for.
 pub(crate) type Source = Box<dyn Fn() -> String + Send + Sync>;
@@ -20,8 +17,6 @@ pub(crate) type Source = Box<dyn Fn() -> String + Send + Sync>;
 pub(crate) struct Metrics {
     /// Requests by method and answer; held for moments. Both come from small sets, so it stays small.
     requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
-    /// Panics by task; held for moments.
-    panics: Mutex<BTreeMap<&'static str, u64>>,
     besides: OnceLock<Source>,
 }
 
@@ -32,38 +27,25 @@ impl Metrics {
         *requests.entry((verb(method), code.as_u16())).or_default() += 1;
     }
 
-    /// Counts a panic that was caught.
-    pub fn count_panic(&self, task: &'static str) {
-        *self.panics.lock().recovered().entry(task).or_default() += 1;
-    }
-
     /// Takes in where the rest comes from; only the first one counts.
     pub fn add(&self, source: Source) {
         // Only the embedding process calls this, once; a second source is ignored.
         let _ = self.besides.set(source);
     }
+
+    /// What the embedding process counts, requests by answer, and the state of the store, in Prometheus' format.
+    pub fn print(&self, text: &mut String, stats: &Stats) {
+        text.push_str(&self.besides.get().map(|source| source()).unwrap_or_default());
+        print_requests(text, &self.requests.lock().recovered().clone(), stats);
+    }
 }
 
-impl Engine {
-    /// Everything there is to count.
-    pub fn metrics_response(&self) -> Response<Body> {
-        let mut text = self.metrics.besides.get().map(|source| source()).unwrap_or_default();
-        let requests = self.metrics.requests.lock().recovered().clone();
-        print(&mut text, &requests, &self.store.stats());
-        self.print_storage_metrics(&mut text);
-        if let Some(audit) = &self.security.audit {
-            let name = "apiserver_audit_refusals_dropped_total";
-            let help = "Refusals of unauthenticated clients that the audit log leaves out because there are too many.";
-            let dropped = audit.dropped_refusals();
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {dropped}");
-        }
-        print_writes(&mut text, self.store.write_failure().is_some());
-        print_panics(&mut text, &self.metrics.panics.lock().recovered());
-        let mut response = Response::new(Body::full(text));
-        let media_type = http::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-        response.headers_mut().insert(http::header::CONTENT_TYPE, media_type);
-        response
-    }
+/// How many events of unauthenticated requests the audit log leaves out.
+pub(crate) fn print_dropped_refusals(text: &mut String, dropped: u64) {
+    let name = "apiserver_audit_refusals_dropped_total";
+    let help =
+        "Refusals of unauthenticated clients that the audit log leaves out because there are too many.";
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {dropped}");
 }
 
 /// Unknown methods share one label, so that clients cannot make the table grow.
@@ -79,7 +61,7 @@ fn verb(method: &Method) -> &'static str {
     }
 }
 
-fn print(text: &mut String, requests: &BTreeMap<(&'static str, u16), u64>, stats: &Stats) {
+fn print_requests(text: &mut String, requests: &BTreeMap<(&'static str, u16), u64>, stats: &Stats) {
     let _ = writeln!(text, "# HELP apiserver_request_total Requests that were answered, by HTTP method.");
     let _ = writeln!(text, "# TYPE apiserver_request_total counter");
     for ((verb, code), count) in requests {
@@ -101,13 +83,15 @@ fn print(text: &mut String, requests: &BTreeMap<(&'static str, u16), u64>, stats
     }
 }
 
-fn print_writes(text: &mut String, fail: bool) {
+/// Whether writes fail.
+pub(crate) fn print_writes(text: &mut String, fail: bool) {
     let name = "longshore_store_writes_fail";
     let help = "1 while writes fail, because the disk is full for instance.";
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {}", u8::from(fail));
 }
 
-fn print_panics(text: &mut String, panics: &BTreeMap<&'static str, u64>) {
+/// The panics that were caught.
+pub(crate) fn print_panics(text: &mut String, panics: &BTreeMap<&'static str, u64>) {
     let _ = writeln!(text, "# HELP apiserver_task_panics_total Panics that were caught, by task.");
     let _ = writeln!(text, "# TYPE apiserver_task_panics_total counter");
     for (task, count) in panics {
@@ -128,7 +112,7 @@ mod tests {
         }
         let mut text = String::new();
         let requests = metrics.requests.lock().recovered();
-        print(&mut text, &requests, &Stats::default());
+        print_requests(&mut text, &requests, &Stats::default());
         for line in [
             "apiserver_request_total{code=\"200\",verb=\"GET\"} 2",
             "apiserver_request_total{code=\"404\",verb=\"GET\"} 1",

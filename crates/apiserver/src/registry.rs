@@ -4,11 +4,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::extension::Extension;
-
+mod converter;
+mod definition;
 mod resource;
+pub(crate) mod well_known;
 
-pub use resource::{Definition, Resource};
+pub(crate) use converter::Converter;
+pub use definition::Definition;
+pub(crate) use definition::{
+    CLEANUP, DEFINITIONS, compile_definition, definition_condition, load_definitions,
+};
+pub use resource::{Resource, group_version};
 
 /// Everything that is served, by group, version and plural name.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +37,30 @@ pub struct Version {
     pub resources: BTreeMap<Box<str>, Arc<Resource>>,
 }
 
+/// One computed resource. All of them are namespaced; without a namespace they speak of the whole cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct Computed {
+    /// The name in paths.
+    pub plural: &'static str,
+    /// The name of one.
+    pub singular: &'static str,
+    /// The kind of the answers.
+    pub kind: &'static str,
+    /// `create`, `get` or both.
+    pub verbs: &'static [&'static str],
+}
+
+/// A group of resources that are computed when they are asked for and never stored.
+#[derive(Debug, Clone, Copy)]
+pub struct ComputedGroup {
+    /// API group.
+    pub group: &'static str,
+    /// API version.
+    pub version: &'static str,
+    /// What it serves.
+    pub resources: &'static [Computed],
+}
+
 impl Group {
     /// The versions, the preferred one first.
     pub fn versions(&self) -> &[Version] {
@@ -42,11 +72,13 @@ impl Registry {
     /// The registry of the built-in kinds, these custom ones and what is computed.
     pub fn new<'a>(
         custom: impl IntoIterator<Item = &'a Arc<Definition>>,
-        extension: Option<&Extension>,
+        computed: Option<ComputedGroup>,
     ) -> Self {
         let mut registry = Self::default();
         resource::builtin().for_each(|resource| registry.add(resource));
-        extension.into_iter().flat_map(resource::computed).for_each(|resource| registry.add(resource));
+        if let Some(group) = &computed {
+            resource::computed(group).for_each(|resource| registry.add(resource));
+        }
         for definition in custom {
             resource::custom(definition).for_each(|resource| registry.add(resource));
         }

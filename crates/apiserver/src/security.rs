@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::admission::StorageLimits;
 use crate::audit::Audit;
 use crate::authn::{KeyError, StaticTokens, TokenKeys};
 use crate::flowcontrol::Limits;
-use crate::storage_limits::StorageLimits;
 
 /// What a server authenticates beside in-process clients and client certificates, and its roles, audit log and limits.
 pub struct Security {

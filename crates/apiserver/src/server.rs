@@ -12,23 +12,30 @@ use futures::FutureExt as _;
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::audit::Record;
 use crate::authn::Identity;
 use crate::authz::Action;
-use crate::body::Body;
-use crate::compaction::{HISTORY_BYTES_MAX, HISTORY_KEPT};
-use crate::content::{self, Accepted, BODY_BYTES_MAX};
-use crate::controllers::WorkItem;
+use crate::call::{Call, Sent};
+use crate::controllers;
 use crate::engine::{Config, Engine};
 use crate::extension::Extension;
 use crate::flowcontrol::{CpuShare, InFlightPermit};
-use crate::request::{Query, Target};
+use crate::http::content::{self, Accepted, BODY_BYTES_MAX};
+use crate::http::{Body, ConnectionHandle, Frontend, Query, Shared, Target, error_response};
 use crate::security::Security;
-use crate::serve::ConnectionHandle;
-use crate::verbs::{self, Call, Sent};
+use crate::storage::{HISTORY_BYTES_MAX, HISTORY_KEPT, compact_history};
+use crate::work_queue::WorkItem;
 use apimachinery::error::ApiError;
+
+mod dispatch;
+mod health;
+mod impersonate;
+mod routes;
+
+use impersonate::impersonate;
 
 /// What kube-apiserver says when it gives up.
 const TIMEOUT: &str =
@@ -75,7 +82,7 @@ impl ApiServer {
     /// counts.
     pub fn advertise(&self, address: std::net::SocketAddr) {
         let _ = self.engine.advertised.set(address);
-        self.engine.controllers.enqueue(WorkItem::Namespace("default".to_owned()));
+        self.engine.work_queue.enqueue(WorkItem::Namespace("default".to_owned()));
     }
 
     /// Starts the tasks that tend to objects without being asked. They end with [`Self::shut_down`].
@@ -85,24 +92,33 @@ impl ApiServer {
 
     /// The same, where watches may resume within this time, unless that is more than so many bytes of history.
     pub fn start_controllers_with_history(&self, kept: Duration, bytes_max: u64) -> Vec<JoinHandle<()>> {
-        self.engine.controllers.expect_recall();
+        self.engine.work_queue.expect_initial_scan();
+        let Engine { supervision, shutdown, .. } = &*self.engine;
+        let (engine, compacted) = (self.engine.clone(), self.engine.clone());
+        let compact = move || {
+            let engine = compacted.clone();
+            async move {
+                compact_history(engine.store.clone(), &engine.supervision, &engine.shutdown, kept, bytes_max)
+                    .await;
+            }
+        };
         vec![
-            self.engine.keep_task("housekeeping", Engine::run_controllers),
-            self.engine.keep_task("compaction", move |engine| engine.compact_history(kept, bytes_max)),
+            supervision.keep_task(controllers::TASK, shutdown, move || engine.clone().run_controllers()),
+            supervision.keep_task("compaction", shutdown, compact),
         ]
     }
 
-    /// Waits until the housekeeping has nothing left to do. Without housekeeping this may be never.
-    pub async fn housekeeping_idle(&self) {
-        self.engine.controllers.until_idle().await;
+    /// Waits until the controllers have nothing left to do. Without [`Self::start_controllers`] this may be never.
+    pub async fn controllers_idle(&self) {
+        self.engine.work_queue.until_idle().await;
     }
 
-    /// Whether the housekeeping has nothing left to do.
-    pub fn is_housekeeping_idle(&self) -> bool {
-        self.engine.controllers.is_idle()
+    /// Whether the controllers have nothing left to do.
+    pub fn are_controllers_idle(&self) -> bool {
+        self.engine.work_queue.is_idle()
     }
 
-    /// Ends every watch and the housekeeping.
+    /// Ends every watch and the controllers.
     pub fn shut_down(&self) {
         self.engine.shutdown.cancel();
     }
@@ -123,26 +139,6 @@ impl ApiServer {
         self.engine.supervision.set_injector(injector);
     }
 
-    /// Counts and logs a panic of a task that serves connections.
-    pub(crate) fn note_panic(
-        &self,
-        task: &'static str,
-        subject: &dyn std::fmt::Debug,
-        panic: &supervise::Panic,
-    ) {
-        self.engine.note_panic(task, subject, panic);
-    }
-
-    /// A point at which a test may let something fail.
-    pub(crate) fn inject(&self, point: &'static str, subject: &dyn std::fmt::Debug) {
-        self.engine.inject(point, subject);
-    }
-
-    /// Whose threads a new connection keeps busy.
-    pub(crate) fn payer(&self) -> CpuShare {
-        CpuShare::stranger(&self.engine.turns)
-    }
-
     /// The server for a client inside this process, who is this identity.
     pub fn trusting(&self, identity: Identity) -> InProcess {
         InProcess { server: self.clone(), identity }
@@ -160,8 +156,8 @@ impl ApiServer {
             Ok(response) => response,
             // The panic hook has printed where; the client and all others go on.
             Err(panic) => {
-                self.engine.note_panic("request", &(&method, &path), &panic);
-                verbs::error_response(&ApiError::internal(UNHANDLED))
+                self.engine.supervision.note_panic("request", &(&method, &path), &panic);
+                error_response(&ApiError::internal(UNHANDLED))
             }
         };
         self.engine.metrics.count(&method, response.status());
@@ -174,9 +170,13 @@ impl ApiServer {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
     {
-        let authenticated = self.engine.authenticate(&parts);
-        if let Some(payer) = parts.extensions.get::<CpuShare>() {
-            payer.becomes(authenticated.as_ref().ok());
+        let authenticated = self
+            .engine
+            .authenticator
+            .authenticate(&parts)
+            .and_then(|identity| impersonate(&self.engine.rbac, identity, &parts.headers));
+        if let Some(share) = parts.extensions.get::<CpuShare>() {
+            share.switch_to(authenticated.as_ref().ok());
         }
         let let_in = authenticated.and_then(|identity| {
             let connection = parts.extensions.get::<ConnectionHandle>();
@@ -186,17 +186,17 @@ impl ApiServer {
             Ok(identity) => identity,
             Err(error) => {
                 self.note_refusal(&parts, &error);
-                return verbs::error_response(&error);
+                return error_response(&error);
             }
         };
         let target = Target::parse(parts.uri.path());
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let action = Action::of(&parts.method, &target, parts.uri.path(), &query);
         let engine = &self.engine;
-        let audit = engine.security.audit.as_ref().filter(|_| !identity.is_internal);
+        let audit = engine.audit.as_ref().filter(|_| !identity.is_internal);
         let mut record = audit
             .and_then(|audit| audit.begin(engine.uid(), &parts, &identity, &action, &target, &engine.now));
-        let reason = engine.decide(&identity, &action);
+        let reason = engine.rbac.decide(&identity, &action);
         if let Some(record) = &mut record {
             record.note_decision(reason.as_deref());
         }
@@ -210,7 +210,7 @@ impl ApiServer {
 
     /// Writes the audit event of a request that could not be authenticated.
     fn note_refusal(&self, parts: &Parts, error: &ApiError) {
-        let Some(audit) = self.engine.security.audit.as_ref().filter(|_| error.code == 401) else { return };
+        let Some(audit) = self.engine.audit.as_ref().filter(|_| error.code == 401) else { return };
         let target = Target::parse(parts.uri.path());
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let action = Action::of(&parts.method, &target, parts.uri.path(), &query);
@@ -231,9 +231,9 @@ impl ApiServer {
         if asked.identity.is_internal {
             return self.perform(asked, body, None, record).await;
         }
-        let place = self.engine.turns.enter(&asked.identity)?;
-        let limit = self.engine.turns.limits.request;
-        let served = tokio::time::timeout(limit, self.perform(asked, body, place, record)).await;
+        let permit = self.engine.queue.enter(&asked.identity)?;
+        let limit = self.engine.queue.limits.request;
+        let served = tokio::time::timeout(limit, self.perform(asked, body, permit, record)).await;
         served.unwrap_or_else(|_| Err(ApiError::timeout(TIMEOUT)))
     }
 
@@ -241,7 +241,7 @@ impl ApiServer {
         &self,
         asked: Asked,
         body: B,
-        place: Option<InFlightPermit>,
+        permit: Option<InFlightPermit>,
         record: &mut Option<Record>,
     ) -> Result<Response<Body>, ApiError>
     where
@@ -266,7 +266,7 @@ impl ApiServer {
         }
         let media_type = content::media_type(&parts.headers).to_owned();
         let sent = Sent { method: parts.method, media_type, body };
-        self.in_turn(sent, call, place).await
+        self.in_turn(sent, call, permit).await
     }
 
     /// Waits for the turn of the request and does it.
@@ -274,16 +274,16 @@ impl ApiServer {
         &self,
         sent: Sent,
         call: Call,
-        place: Option<InFlightPermit>,
+        permit: Option<InFlightPermit>,
     ) -> Result<Response<Body>, ApiError> {
         if call.identity.is_internal {
             return self.engine.perform(&sent, call).await;
         }
         let is_watch = sent.method == Method::GET && call.query.flag("watch");
-        let watch = if is_watch { self.engine.turns.watch(&call.identity)? } else { None };
-        let mut place = place;
-        if let Some(place) = &mut place {
-            place.turn().await?;
+        let watch = if is_watch { self.engine.queue.watch(&call.identity)? } else { None };
+        let mut permit = permit;
+        if let Some(permit) = &mut permit {
+            permit.wait_for_slot().await?;
         }
         // What is read is paid for with the connection that it is read over.
         if sent.method == Method::GET {
@@ -294,8 +294,8 @@ impl ApiServer {
         let engine = self.engine.clone();
         let performed = tokio::spawn(async move {
             let work = engine.perform(&sent, call);
-            match &place {
-                Some(place) => place.share(work).await,
+            match &permit {
+                Some(permit) => permit.share(work).await,
                 None => work.await,
             }
         });
@@ -321,7 +321,7 @@ struct Asked {
 fn finished(answered: Result<Response<Body>, ApiError>, record: Option<Record>) -> Response<Body> {
     let (response, error) = match answered {
         Ok(response) => (response, None),
-        Err(error) => (verbs::error_response(&error), Some(error)),
+        Err(error) => (error_response(&error), Some(error)),
     };
     let Some(record) = record else { return response };
     let code = response.status().as_u16();
@@ -354,6 +354,16 @@ where
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(BODY_BYTES_MAX)),
         Err(error) => Err(ApiError::bad_request(format!("the body could not be read: {error}"))),
+    }
+}
+
+impl Frontend {
+    /// Serves until `stop` resolves, then lets requests under way finish.
+    pub async fn serve(self, listener: TcpListener, server: ApiServer, stop: impl Future<Output = ()>) {
+        let Engine { supervision, queue, shutdown, .. } = &*server.engine;
+        let shared =
+            Shared { supervision: supervision.clone(), queue: queue.clone(), shutdown: shutdown.clone() };
+        self.run(listener, server.clone(), shared, stop).await;
     }
 }
 

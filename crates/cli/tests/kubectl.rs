@@ -36,7 +36,7 @@ fn kubectl() -> Option<Kubectl> {
 }
 
 /// As [`kubectl`], for what kube-apiserver leaves to its controllers and our server does itself.
-fn kubectl_with_housekeeping() -> Option<Kubectl> {
+fn kubectl_with_controllers() -> Option<Kubectl> {
     Kubectl::with_server(env!("CARGO_BIN_EXE_longshore"))
 }
 

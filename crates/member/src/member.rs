@@ -126,13 +126,13 @@ impl Member {
             tokio::select! {
                 biased;
                 () = self.asks.closed() => return Err(Stopped),
-                () = self.server.housekeeping_idle() => {}
+                () = self.server.controllers_idle() => {}
             }
             let revision = self.store.revision();
             let (ask, answer) = oneshot::channel();
             self.asks.send(ask).await.map_err(|_| Stopped)?;
             answer.await.map_err(|_| Stopped)?;
-            if self.server.is_housekeeping_idle() && self.store.revision() == revision {
+            if self.server.are_controllers_idle() && self.store.revision() == revision {
                 return Ok(());
             }
         }

@@ -29,7 +29,7 @@ use spent::Spent;
 
 /// Users that end what another request began, which was judged then.
 const CLEANERS: [&str; 3] = [
-    "system:housekeeping",
+    apiserver::authn::CONTROLLERS,
     "system:serviceaccount:kube-system:namespace-controller",
     "system:serviceaccount:kube-system:generic-garbage-collector",
 ];

@@ -4,46 +4,61 @@
 use serde_json::Value;
 
 use super::rules::missing;
-use super::{Action, Object, Rule};
+use super::{Action, Object, Rbac, Rule};
 use crate::authn::Identity;
-use crate::engine::{Engine, text};
-use crate::verbs::Call;
+use crate::registry::Resource;
+use crate::storage::text;
 use apimachinery::error::{ApiError, Subject};
 use apimachinery::gotext::quoted;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const AGGREGATION: &str = "must have cluster-admin privileges to use the aggregationRule";
 
-impl Engine {
+/// A write of a role or a binding, or of any other object, which passes.
+#[derive(Clone, Copy)]
+pub(crate) struct RoleWrite<'a> {
+    pub identity: &'a Identity,
+    pub resource: &'a Resource,
+    pub namespace: &'a str,
+    /// The name in the path, empty on create.
+    pub name: &'a str,
+}
+
+impl Rbac {
     /// Refuses a role or binding that gives away more than its writer has.
-    pub fn check_escalation(&self, call: &Call, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
-        if &*call.resource.group != GROUP || call.identity.is_administrator() {
+    pub fn check_escalation(
+        &self,
+        write: RoleWrite<'_>,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        if &*write.resource.group != GROUP || write.identity.is_administrator() {
             return Ok(());
         }
         if old.is_some_and(|old| only_lets_go(object, old)) {
             return Ok(());
         }
-        match &*call.resource.plural {
-            "roles" | "clusterroles" => self.check_role(call, object, old),
-            "rolebindings" | "clusterrolebindings" => self.check_binding(call, object),
+        match &*write.resource.plural {
+            "roles" | "clusterroles" => self.check_role(write, object, old),
+            "rolebindings" | "clusterrolebindings" => self.check_binding(write, object),
             _ => Ok(()),
         }
     }
 
-    fn check_role(&self, call: &Call, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
-        let namespace = call.namespace.as_deref().unwrap_or_default();
+    fn check_role(&self, write: RoleWrite<'_>, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+        let namespace = write.namespace;
         let role = Object {
             group: GROUP,
-            resource: &call.resource.plural,
+            resource: &write.resource.plural,
             namespace,
-            name: call.name(),
+            name: write.name,
             ..Object::default()
         };
-        if self.decide(&call.identity, &Action::on("escalate", role)).is_some() {
+        if self.decide(write.identity, &Action::on("escalate", role)).is_some() {
             return Ok(());
         }
-        let subject = call.resource.subject(text(object, "/metadata/name"));
-        self.check_held(&call.identity, namespace, &Rule::all_of(object), subject)?;
+        let subject = write.resource.subject(text(object, "/metadata/name"));
+        self.check_held(write.identity, namespace, &Rule::all_of(object), subject)?;
         let aggregates = |role: &Value| {
             let selectors = role.pointer("/aggregationRule/clusterRoleSelectors").and_then(Value::as_array);
             selectors.is_some_and(|selectors| !selectors.is_empty())
@@ -52,15 +67,15 @@ impl Engine {
             return Ok(());
         }
         // What a rule of aggregation gathers is not known yet, so that it takes every right to set one.
-        let owned = self.rbac.rules_for(&call.identity, namespace);
+        let owned = self.rules_for(write.identity, namespace);
         match missing(&owned, &Rule::everything()) {
             None => Ok(()),
             Some(_) => Err(ApiError::forbidden(subject, AGGREGATION)),
         }
     }
 
-    fn check_binding(&self, call: &Call, object: &Value) -> Result<(), ApiError> {
-        let namespace = call.namespace.as_deref().unwrap_or_default();
+    fn check_binding(&self, write: RoleWrite<'_>, object: &Value) -> Result<(), ApiError> {
+        let namespace = write.namespace;
         let (kind, name) = (text(object, "/roleRef/kind"), text(object, "/roleRef/name"));
         let resource = match kind {
             "ClusterRole" => "clusterroles",
@@ -69,13 +84,13 @@ impl Engine {
             _ => return Ok(()),
         };
         let role = Object { group: GROUP, resource, namespace, name, ..Object::default() };
-        if self.decide(&call.identity, &Action::on("bind", role)).is_some() {
+        if self.decide(write.identity, &Action::on("bind", role)).is_some() {
             return Ok(());
         }
-        let rules = self.rbac.rules_of(kind == "ClusterRole", namespace, name);
-        let rules = rules.ok_or_else(|| ApiError::not_found(call.resource.subject(name)))?;
-        let subject = call.resource.subject(text(object, "/metadata/name"));
-        self.check_held(&call.identity, namespace, &rules, subject)
+        let rules = self.rules_of(kind == "ClusterRole", namespace, name);
+        let rules = rules.ok_or_else(|| ApiError::not_found(write.resource.subject(name)))?;
+        let subject = write.resource.subject(text(object, "/metadata/name"));
+        self.check_held(write.identity, namespace, &rules, subject)
     }
 
     fn check_held(
@@ -85,7 +100,7 @@ impl Engine {
         rules: &[Rule],
         subject: Subject<'_>,
     ) -> Result<(), ApiError> {
-        let owned = self.rbac.rules_for(identity, namespace);
+        let owned = self.rules_for(identity, namespace);
         let Some(missing) = missing(&owned, rules) else { return Ok(()) };
         let groups: Vec<String> = identity.groups.iter().map(|group| quoted(group)).collect();
         let why = format!(

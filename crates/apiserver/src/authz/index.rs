@@ -11,12 +11,13 @@ use supervise::Recovered as _;
 
 use super::{Action, Rule};
 use crate::authn::{Identity, account_user};
-use crate::engine::text;
-use crate::stored;
+use crate::storage::{stored, text};
 use apimachinery::gotext::quoted;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
-const ROLES: [&str; 2] = ["rbac.authorization.k8s.io/roles", "rbac.authorization.k8s.io/clusterroles"];
+/// The table of cluster roles.
+pub(crate) const CLUSTER_ROLES: &str = "rbac.authorization.k8s.io/clusterroles";
+const ROLES: [&str; 2] = ["rbac.authorization.k8s.io/roles", CLUSTER_ROLES];
 const BINDINGS: [&str; 2] =
     ["rbac.authorization.k8s.io/rolebindings", "rbac.authorization.k8s.io/clusterrolebindings"];
 

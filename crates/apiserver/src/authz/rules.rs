@@ -126,7 +126,7 @@ impl Rule {
 }
 
 /// What some rules allow and others do not, a line each, sorted; none if it is all covered.
-pub(super) fn missing(owned: &[Rule], wanted: &[Rule]) -> Option<String> {
+pub(crate) fn missing(owned: &[Rule], wanted: &[Rule]) -> Option<String> {
     let parts = wanted.iter().flat_map(Rule::parts);
     let uncovered = parts.filter(|part| !owned.iter().any(|rule| rule.covers(part)));
     let mut by_object: BTreeMap<[Vec<String>; 3], Rule> = BTreeMap::new();

@@ -4,22 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::authn::Identity;
-use crate::content::{Accepted, Language, Shape};
+use crate::audit::Notes;
+use crate::authn::{CONTROLLERS, Identity};
+use crate::call::Call;
 use crate::engine::Engine;
-use crate::options::{DeleteOptions, FieldValidation, WriteOptions};
+use crate::http::Query;
+use crate::http::content::{Accepted, Language, Shape};
+use crate::http::options::{DeleteOptions, FieldValidation, WriteOptions};
 use crate::registry::Resource;
-use crate::request::Query;
-use crate::verbs::{Call, Draft};
+use crate::verbs::Draft;
 use apimachinery::error::ApiError;
-
-/// The user and field manager of the controllers, in managedFields and admission.
-const USER: &str = "system:housekeeping";
-
-/// Whether a request comes from the controllers.
-pub(crate) fn is_housekeeping(identity: &Identity) -> bool {
-    identity.is_internal && identity.user == USER
-}
 
 impl Engine {
     /// A call on one object (or, without a name, on a collection).
@@ -32,10 +26,10 @@ impl Engine {
             subresource: None,
             query: Query::default(),
             accepted: Accepted { language: Language::Json, shape: Shape::Object, plain: true, gzip: false },
-            identity: Identity::internal(USER),
-            user_agent: USER.to_owned(),
+            identity: Identity::internal(CONTROLLERS),
+            user_agent: CONTROLLERS.to_owned(),
             command: String::new(),
-            notes: crate::audit::Notes::default(),
+            notes: Notes::default(),
         }
     }
 
@@ -78,7 +72,7 @@ impl Engine {
 fn internal_options() -> WriteOptions {
     WriteOptions {
         dry_run: false,
-        field_manager: USER.to_owned(),
+        field_manager: CONTROLLERS.to_owned(),
         field_validation: FieldValidation::Ignore,
         force: false,
     }

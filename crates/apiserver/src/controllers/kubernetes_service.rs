@@ -6,17 +6,11 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
-use crate::stored;
+use crate::registry::well_known::{KUBERNETES_NAMESPACE as NAMESPACE, KUBERNETES_SERVICE as NAME};
+use crate::storage::stored;
 use apimachinery::error::ApiError;
 
-const NAMESPACE: &str = "default";
-const NAME: &str = "kubernetes";
 const SERVICE_PORT: u16 = 443;
-
-/// Whether this is the Service of the API server itself.
-pub(super) fn is_kubernetes_service(namespace: &str, name: &str) -> bool {
-    namespace == NAMESPACE && name == NAME
-}
 
 impl Engine {
     /// Makes sure that the Service is there, once the server listens somewhere.

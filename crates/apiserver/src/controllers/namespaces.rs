@@ -6,24 +6,14 @@ use serde_json::{Value, json};
 use store::{Entry, Range};
 use supervise::Recovered as _;
 
-use super::{CONCURRENT_MAX, WorkItem};
+use super::CONCURRENT_MAX;
 use crate::engine::Engine;
-use crate::options::DeleteOptions;
-use crate::registry::Resource;
-use crate::stored;
-use crate::verbs::definitions::{self, CLEANUP};
+use crate::http::options::DeleteOptions;
+use crate::registry::well_known::{ROOT_CA, SERVICE_ACCOUNT, SYSTEM_NAMESPACES};
+use crate::registry::{CLEANUP, DEFINITIONS, Resource};
+use crate::storage::stored;
+use crate::work_queue::WorkItem;
 use apimachinery::error::ApiError;
-
-const ROOT_CA: &str = "kube-root-ca.crt";
-const SERVICE_ACCOUNT: &str = "default";
-
-/// The namespaces that every server creates at start.
-const SYSTEM_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
-
-/// Whether an object of this name is one that every namespace gets.
-pub(super) fn is_default_object(name: &str) -> bool {
-    name == ROOT_CA || name == SERVICE_ACCOUNT
-}
 
 impl Engine {
     /// Creates the namespaces that every control plane has.
@@ -37,13 +27,13 @@ impl Engine {
     }
 
     /// Gives a namespace its default objects, or empties it.
-    pub(super) async fn tend_namespace(&self, name: &str) -> Result<(), ApiError> {
+    pub(super) async fn reconcile_namespace(&self, name: &str) -> Result<(), ApiError> {
         let Some(entry) = self.store.get("/namespaces", name) else {
-            self.controllers.with(|state| state.terminating.remove(name));
+            self.work_queue.note_terminating(name, false);
             return Ok(());
         };
         if stored::outline(&entry.value).metadata.deletion_timestamp.is_some() {
-            self.controllers.with(|state| state.terminating.insert(name.to_owned()));
+            self.work_queue.note_terminating(name, true);
             return self.empty_namespace(name).await;
         }
         let accounts = self.resource("", "v1", "serviceaccounts")?;
@@ -109,8 +99,8 @@ impl Engine {
     }
 
     /// Deletes the objects of a terminating definition; otherwise checks whether its names are free by now.
-    pub(super) async fn tend_definition(&self, name: &str) -> Result<(), ApiError> {
-        let Some(entry) = self.store.get(definitions::TABLE, name) else {
+    pub(super) async fn reconcile_definition(&self, name: &str) -> Result<(), ApiError> {
+        let Some(entry) = self.store.get(DEFINITIONS, name) else {
             self.retry_refused_definitions();
             return Ok(());
         };
@@ -139,11 +129,11 @@ impl Engine {
 
     /// A definition was removed: definitions with conflicting names may now be accepted.
     fn retry_refused_definitions(&self) {
-        let entries = self.store.range(definitions::TABLE, Range::default()).map(|page| page.entries);
+        let entries = self.store.range(DEFINITIONS, Range::default()).map(|page| page.entries);
         let served = self.custom.lock().recovered().clone();
         let refused =
             entries.unwrap_or_default().into_iter().filter(|entry| !served.contains_key(&*entry.key));
-        refused.for_each(|entry| self.controllers.enqueue(WorkItem::Definition(entry.key.to_string())));
+        refused.for_each(|entry| self.work_queue.enqueue(WorkItem::Definition(entry.key.to_string())));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::engine::text;
+use crate::storage::text;
 use apimachinery::error::FieldError;
 use apimachinery::gotext::quoted;
 use apimachinery::metadata;

@@ -18,7 +18,7 @@ use super::FairQueue;
 use crate::authn::{ANONYMOUS, Identity};
 
 /// A user counts as active for this long after a request.
-const AROUND: Duration = Duration::from_secs(10);
+const ACTIVE_FOR: Duration = Duration::from_secs(10);
 /// Above this many users, entries without permits are removed.
 const USERS_MANY: usize = 1_000;
 /// The key of all unauthenticated clients; no user has this name.
@@ -43,8 +43,8 @@ impl ActiveUsers {
         }
     }
 
-    fn is_around(&self) -> bool {
-        self.changed.is_some_and(|changed| changed.elapsed() < AROUND)
+    fn are_several_active(&self) -> bool {
+        self.changed.is_some_and(|changed| changed.elapsed() < ACTIVE_FOR)
     }
 
     /// The semaphore of the worker threads that a user may keep busy.
@@ -66,7 +66,7 @@ impl ActiveUsers {
 /// the state.
 #[derive(Clone)]
 pub(crate) struct CpuShare {
-    turns: FairQueue,
+    queue: FairQueue,
     /// None for exempt users.
     threads: Arc<ArcSwapOption<Semaphore>>,
     /// Whether the user is authenticated.
@@ -74,29 +74,30 @@ pub(crate) struct CpuShare {
 }
 
 impl CpuShare {
-    pub(super) fn new(turns: FairQueue, threads: Arc<Semaphore>) -> Self {
+    pub(super) fn new(queue: FairQueue, threads: Arc<Semaphore>) -> Self {
         let is_known = Arc::new(AtomicBool::new(true));
-        Self { turns, threads: Arc::new(ArcSwapOption::from(Some(threads))), is_known }
+        Self { queue, threads: Arc::new(ArcSwapOption::from(Some(threads))), is_known }
     }
 
     /// The share of a client that has not authenticated yet.
-    pub fn stranger(turns: &FairQueue) -> Self {
-        let payer = Self::new(turns.clone(), turns.with(|state| state.company.threads_of(UNAUTHENTICATED)));
-        payer.is_known.store(false, Ordering::Relaxed);
-        payer
+    pub fn of_unauthenticated(queue: &FairQueue) -> Self {
+        let share =
+            Self::new(queue.clone(), queue.with(|state| state.active_users.threads_of(UNAUTHENTICATED)));
+        share.is_known.store(false, Ordering::Relaxed);
+        share
     }
 
     /// Switches to the share of this user, or to that of unauthenticated clients.
-    pub fn becomes(&self, identity: Option<&Identity>) {
+    pub fn switch_to(&self, identity: Option<&Identity>) {
         let known = identity.filter(|identity| identity.user != ANONYMOUS);
         let is_counted = known.is_none_or(|identity| !(identity.is_internal || identity.is_administrator()));
-        let threads = self.turns.with(|state| {
+        let threads = self.queue.with(|state| {
             // Anonymous requests, such as health probes, do not count as active users.
             if let Some(identity) = known {
-                state.company.note(&identity.user);
+                state.active_users.note(&identity.user);
             }
             let user = known.map_or(UNAUTHENTICATED, |identity| &identity.user);
-            is_counted.then(|| state.company.threads_of(user))
+            is_counted.then(|| state.active_users.threads_of(user))
         });
         self.threads.store(threads);
         self.is_known.store(known.is_some(), Ordering::Relaxed);
@@ -104,27 +105,27 @@ impl CpuShare {
 
     /// Wraps work so that it is polled only while its user has a worker thread to spare. Must not be nested: the
     /// inner work would wait for the permit that the outer one holds.
-    pub fn pays_for<Work: Future>(&self, work: Work) -> Shared<Work> {
-        Shared { payer: self.clone(), waiting: None, work: Box::pin(work) }
+    pub fn run<Work: Future>(&self, work: Work) -> FairWork<Work> {
+        FairWork { share: self.clone(), waiting: None, work: Box::pin(work) }
     }
 }
 
 /// Work of one user, polled only while that user has a worker thread to spare.
-pub(crate) struct Shared<Work> {
-    payer: CpuShare,
+pub(crate) struct FairWork<Work> {
+    share: CpuShare,
     waiting: Option<Waiting>,
     work: Pin<Box<Work>>,
 }
 
 type Waiting = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
-impl<Work: Future> Shared<Work> {
+impl<Work: Future> FairWork<Work> {
     /// A permit for one poll; a user who is the only active one needs none.
-    fn thread(&mut self, context: &mut Context<'_>) -> Poll<Option<OwnedSemaphorePermit>> {
+    fn acquire_thread(&mut self, context: &mut Context<'_>) -> Poll<Option<OwnedSemaphorePermit>> {
         if self.waiting.is_none() {
-            let Some(threads) = self.payer.threads.load_full() else { return Poll::Ready(None) };
-            let is_known = self.payer.is_known.load(Ordering::Relaxed);
-            if is_known && !self.payer.turns.with(|state| state.company.is_around()) {
+            let Some(threads) = self.share.threads.load_full() else { return Poll::Ready(None) };
+            let is_known = self.share.is_known.load(Ordering::Relaxed);
+            if is_known && !self.share.queue.with(|state| state.active_users.are_several_active()) {
                 return Poll::Ready(None);
             }
             if let Ok(thread) = threads.clone().try_acquire_owned() {
@@ -139,12 +140,12 @@ impl<Work: Future> Shared<Work> {
     }
 }
 
-impl<Work: Future> Future for Shared<Work> {
+impl<Work: Future> Future for FairWork<Work> {
     type Output = Work::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Work::Output> {
         // The permit is released after each poll, whether the work is done or pending.
-        let _thread = ready!(self.thread(context));
+        let _thread = ready!(self.acquire_thread(context));
         self.work.as_mut().poll(context)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::*;
 
-fn turns(in_flight: usize, of_one_user: usize) -> FairQueue {
+fn queue(in_flight: usize, of_one_user: usize) -> FairQueue {
     FairQueue::new(Limits { in_flight, of_one_user, watches_of_one_user: 2, watches: 3, ..Limits::default() })
 }
 
@@ -15,17 +15,17 @@ fn user(name: &str) -> Identity {
 
 #[tokio::test(start_paused = true)]
 async fn users_take_turns_whatever_the_length_of_their_queues() {
-    let turns = turns(1, 100);
-    let mut first = turns.enter(&user("flood")).expect("room").expect("a place");
-    first.turn().await.expect("the first is served at once");
+    let queue = queue(1, 100);
+    let mut first = queue.enter(&user("flood")).expect("room").expect("a place");
+    first.wait_for_slot().await.expect("the first is served at once");
     let order = Arc::new(Mutex::new(Vec::new()));
     let names = ["flood"; 20].into_iter().chain(["tenant", "tenant"]);
     let mut tasks = Vec::new();
     for name in names {
-        let mut place = turns.enter(&user(name)).expect("room").expect("a place");
+        let mut place = queue.enter(&user(name)).expect("room").expect("a place");
         let order = order.clone();
         tasks.push(tokio::spawn(async move {
-            place.turn().await.expect("a turn");
+            place.wait_for_slot().await.expect("a turn");
             order.lock().expect("no one panics").push(name);
         }));
         tokio::task::yield_now().await;
@@ -37,61 +37,61 @@ async fn users_take_turns_whatever_the_length_of_their_queues() {
     let order = order.lock().expect("no one panics").clone();
     let last = order.iter().rposition(|name| *name == "tenant").expect("the tenant was served");
     assert!(last < 5, "{order:?}");
-    assert!(turns.with(|state| state.users.is_empty() && state.running == 0 && state.round.is_empty()));
+    assert!(queue.with(|state| state.users.is_empty() && state.running == 0 && state.round.is_empty()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slot_whose_request_timed_out_is_not_lost() {
-    let turns = turns(1, 100);
-    let mut first = turns.enter(&user("a")).expect("room").expect("a place");
-    first.turn().await.expect("served");
+    let queue = queue(1, 100);
+    let mut first = queue.enter(&user("a")).expect("room").expect("a place");
+    first.wait_for_slot().await.expect("served");
     // One gives up before its turn, one in the moment it comes.
-    let mut gone = turns.enter(&user("b")).expect("room").expect("a place");
-    assert!(tokio::time::timeout(Duration::from_secs(1), gone.turn()).await.is_err());
+    let mut gone = queue.enter(&user("b")).expect("room").expect("a place");
+    assert!(tokio::time::timeout(Duration::from_secs(1), gone.wait_for_slot()).await.is_err());
     drop(gone);
-    let mut late = turns.enter(&user("c")).expect("room").expect("a place");
-    let mut turn = Box::pin(late.turn());
+    let mut late = queue.enter(&user("c")).expect("room").expect("a place");
+    let mut turn = Box::pin(late.wait_for_slot());
     assert!(futures::poll!(&mut turn).is_pending());
     drop(first);
     drop(turn);
     drop(late);
-    assert!(turns.with(|state| state.running == 0 && state.users.is_empty()));
-    let mut next = turns.enter(&user("d")).expect("room").expect("a place");
-    next.turn().await.expect("served at once");
+    assert!(queue.with(|state| state.running == 0 && state.users.is_empty()));
+    let mut next = queue.enter(&user("d")).expect("room").expect("a place");
+    next.wait_for_slot().await.expect("served at once");
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_asks_for_too_much_or_waits_too_long_is_told_when_to_come_back() {
-    let turns = turns(1, 2);
-    let mut one = turns.enter(&user("a")).expect("room").expect("a place");
-    one.turn().await.expect("served");
-    let mut two = turns.enter(&user("a")).expect("room").expect("a place");
-    let refused = turns.enter(&user("a")).err().expect("no room for a third");
+    let queue = queue(1, 2);
+    let mut one = queue.enter(&user("a")).expect("room").expect("a place");
+    one.wait_for_slot().await.expect("served");
+    let mut two = queue.enter(&user("a")).expect("room").expect("a place");
+    let refused = queue.enter(&user("a")).err().expect("no room for a third");
     assert_eq!((refused.code, refused.retry_after_seconds), (429, Some(1)));
-    assert!(turns.enter(&user("b")).is_ok(), "others have room");
-    assert_eq!(two.turn().await.expect_err("its time is over").code, 429);
+    assert!(queue.enter(&user("b")).is_ok(), "others have room");
+    assert_eq!(two.wait_for_slot().await.expect_err("its time is over").code, 429);
     let admin = Identity::named("root", [crate::authn::ADMINISTRATORS]);
-    assert!(turns.enter(&admin).expect("always").is_none(), "administrators do not queue");
+    assert!(queue.enter(&admin).expect("always").is_none(), "administrators do not queue");
 }
 
 #[test]
 fn watches_are_counted_by_user_and_together() {
-    let turns = turns(1, 1);
-    let held: Vec<_> = ["a", "a", "b"].map(|name| turns.watch(&user(name)).expect("room")).into();
-    assert_eq!(turns.watch(&user("b")).err().map(|error| error.code), Some(429), "three are all");
+    let queue = queue(1, 1);
+    let held: Vec<_> = ["a", "a", "b"].map(|name| queue.watch(&user(name)).expect("room")).into();
+    assert_eq!(queue.watch(&user("b")).err().map(|error| error.code), Some(429), "three are all");
     drop(held);
-    let held = [turns.watch(&user("a")), turns.watch(&user("a"))].map(|place| place.expect("room"));
-    assert_eq!(turns.watch(&user("a")).err().map(|error| error.code), Some(429), "two are all of one");
+    let held = [queue.watch(&user("a")), queue.watch(&user("a"))].map(|place| place.expect("room"));
+    assert_eq!(queue.watch(&user("a")).err().map(|error| error.code), Some(429), "two are all of one");
     drop(held);
-    assert!(turns.with(|state| state.users.is_empty() && state.watches == 0));
+    assert!(queue.with(|state| state.users.is_empty() && state.watches == 0));
 }
 
 /// How many pieces of work of one user were computed at once, at most.
-async fn at_once(turns: &FairQueue, computed: Duration) -> usize {
+async fn at_once(queue: &FairQueue, computed: Duration) -> usize {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let mut tasks = Vec::new();
     for _ in 0..8 {
-        let place = turns.enter(&user("heavy")).expect("room").expect("a place");
+        let place = queue.enter(&user("heavy")).expect("room").expect("a place");
         let (now, most) = (now.clone(), most.clone());
         tasks.push(tokio::spawn(async move {
             let work = async {
@@ -113,31 +113,31 @@ async fn at_once(turns: &FairQueue, computed: Duration) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn half_of_the_threads_are_enough_for_one_of_several_users() {
-    let turns = turns(100, 100);
+    let queue = queue(100, 100);
     let computed = Duration::from_millis(20);
-    assert!(at_once(&turns, computed).await > 2, "who is alone has all threads");
-    drop(turns.enter(&user("light")).expect("room"));
-    assert_eq!(at_once(&turns, computed).await, 2, "who is not alone has half of them");
+    assert!(at_once(&queue, computed).await > 2, "who is alone has all threads");
+    drop(queue.enter(&user("light")).expect("room"));
+    assert_eq!(at_once(&queue, computed).await, 2, "who is not alone has half of them");
     let root = Identity::named("root", [crate::authn::ADMINISTRATORS]);
-    let fresh = self::turns(100, 100);
+    let fresh = self::queue(100, 100);
     at_once(&fresh, Duration::ZERO).await;
     assert!(fresh.enter(&root).expect("always").is_none());
-    assert_eq!(at_once(&fresh, computed).await, 2, "administrators are company as well");
+    assert_eq!(at_once(&fresh, computed).await, 2, "administrators are active_users as well");
 }
 
 /// Work that waits holds no thread, so more work is in progress at once than there are threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_keeps_no_thread() {
-    let turns = turns(100, 100);
-    drop(turns.enter(&user("light")).expect("room"));
+    let queue = queue(100, 100);
+    drop(queue.enter(&user("light")).expect("room"));
     let places: Vec<InFlightPermit> =
-        (0..8).map(|_| turns.enter(&user("heavy")).expect("room").expect("a place")).collect();
+        (0..8).map(|_| queue.enter(&user("heavy")).expect("room").expect("a place")).collect();
     let together = Arc::new(tokio::sync::Barrier::new(places.len()));
     let waiting = places.iter().map(|place| place.share(together.wait()));
     let all = futures::future::join_all(waiting);
     tokio::time::timeout(Duration::from_secs(5), all).await.expect("all wait at once");
     // One that is given up while it waits for a thread does not keep it from others.
-    let busy = turns.with(|state| state.company.threads_of("heavy")).acquire_owned().await;
+    let busy = queue.with(|state| state.active_users.threads_of("heavy")).acquire_owned().await;
     let mut given_up = Box::pin(places[0].share(async {}));
     let mut next = Box::pin(places[1].share(async {}));
     assert!(futures::poll!(&mut given_up).is_pending() && futures::poll!(&mut next).is_pending());
@@ -149,30 +149,30 @@ async fn what_waits_keeps_no_thread() {
 /// The CPU time of a connection is charged to the user of the last request on it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_is_paid_by_who_asks() {
-    let turns = turns(100, 100);
-    let payer = CpuShare::stranger(&turns);
+    let queue = queue(100, 100);
+    let share = CpuShare::of_unauthenticated(&queue);
     let check = |may_go_on: bool, what: &str| {
-        let mut work = Box::pin(payer.pays_for(async {}));
+        let mut work = Box::pin(share.run(async {}));
         let polled = work.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
         assert_eq!(polled.is_ready(), may_go_on, "{what}");
     };
-    let of = |user: &str| turns.with(|state| state.company.threads_of(user)).try_acquire_owned();
+    let of = |user: &str| queue.with(|state| state.active_users.threads_of(user)).try_acquire_owned();
     let strangers = of("").expect("free");
     check(false, "unauthenticated clients are busy");
-    payer.becomes(Some(&user("heavy")));
+    share.switch_to(Some(&user("heavy")));
     check(true, "heavy is not");
     let heavy = of("heavy").expect("free");
     check(true, "heavy is busy as well, and alone");
-    payer.becomes(Some(&user("light")));
-    payer.becomes(Some(&user("heavy")));
+    share.switch_to(Some(&user("light")));
+    share.switch_to(Some(&user("heavy")));
     check(false, "heavy is busy as well, and not alone");
-    payer.becomes(Some(&Identity::named("root", [crate::authn::ADMINISTRATORS])));
+    share.switch_to(Some(&Identity::named("root", [crate::authn::ADMINISTRATORS])));
     check(true, "administrators do not wait");
-    payer.becomes(None);
+    share.switch_to(None);
     check(false, "unauthenticated again");
-    payer.becomes(Some(&Identity::anonymous()));
+    share.switch_to(Some(&Identity::anonymous()));
     check(false, "as strange as any");
     drop((strangers, heavy));
     check(true, "no user is busy");
-    assert!(turns.with(|state| state.users.is_empty()));
+    assert!(queue.with(|state| state.users.is_empty()));
 }

@@ -6,10 +6,9 @@ use serde_json::Value;
 use store::Revision;
 use tokio_util::sync::CancellationToken;
 
-use crate::conversion::Converter;
-use crate::discovery::group_version;
-use crate::extension::{Computed, Extension};
+use super::{Computed, ComputedGroup, Converter, Definition};
 use apiextensions::{CustomKind, CustomVersion};
+use apimachinery::error::Subject;
 use apimachinery::selector::SelectableFields;
 use builtin::convert::Representation;
 use schema::kinds::{self, Kind};
@@ -58,28 +57,6 @@ pub struct Resource {
     pub gone: CancellationToken,
 }
 
-/// A CustomResourceDefinition that is in effect.
-#[derive(Debug)]
-pub struct Definition {
-    /// The name of the definition, `plural.group`.
-    pub name: String,
-    /// The definition as it was written; OpenAPI and tables are made from it.
-    pub object: Value,
-    /// The kind it describes.
-    pub kind: CustomKind,
-    /// The conversion webhook of its objects, if there is one.
-    pub converter: Option<Converter>,
-    /// What was written before this revision may have another version or lack a default.
-    pub since: Revision,
-}
-
-impl Definition {
-    /// Whether it says the same, whenever that was written.
-    pub fn says_the_same(&self, other: &Self) -> bool {
-        self.object == other.object && self.kind == other.kind
-    }
-}
-
 /// A part of an object with a path of its own.
 #[derive(Debug, Clone)]
 pub struct Subresource {
@@ -99,6 +76,24 @@ impl Resource {
     /// `apps/v1`, or `v1` for the core group.
     pub fn api_version(&self) -> String {
         group_version(&self.group, &self.version)
+    }
+
+    /// How errors name an object of this resource.
+    pub fn subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
+        Subject { group: &self.group, resource: &self.plural, name }
+    }
+
+    /// How `Invalid` errors name an object of this resource: by kind.
+    pub fn kind_subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
+        Subject { group: &self.group, resource: &self.kind, name }
+    }
+
+    /// The key of an object in the resource's table.
+    pub fn key(&self, namespace: Option<&str>, name: &str) -> String {
+        match namespace.filter(|_| self.namespaced) {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name.to_owned(),
+        }
     }
 
     /// Whether objects of it are kept; reviews and what is computed are only answered.
@@ -170,6 +165,14 @@ impl Resource {
     }
 }
 
+/// `apps/v1`, or `v1` for the core group.
+pub fn group_version(group: &str, version: &str) -> String {
+    match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
+    }
+}
+
 /// The built-in resources.
 pub fn builtin() -> impl Iterator<Item = Arc<Resource>> {
     kinds::all().iter().map(|kind| Arc::new(from_kind(kind)))
@@ -225,15 +228,15 @@ fn boxed(texts: &[&str]) -> Vec<Box<str>> {
     texts.iter().map(|text| Box::from(*text)).collect()
 }
 
-/// The resources of an extension.
-pub fn computed(extension: &Extension) -> impl Iterator<Item = Arc<Resource>> {
-    extension.resources.iter().map(|resource| Arc::new(from_computed(extension, resource)))
+/// The resources of a group that is computed.
+pub fn computed(group: &ComputedGroup) -> impl Iterator<Item = Arc<Resource>> {
+    group.resources.iter().map(|resource| Arc::new(from_computed(group, resource)))
 }
 
-fn from_computed(extension: &Extension, computed: &Computed) -> Resource {
+fn from_computed(group: &ComputedGroup, computed: &Computed) -> Resource {
     Resource {
-        group: extension.group.into(),
-        version: extension.version.into(),
+        group: group.group.into(),
+        version: group.version.into(),
         kind: computed.kind.into(),
         list_kind: format!("{}List", computed.kind).into(),
         plural: computed.plural.into(),
@@ -245,8 +248,8 @@ fn from_computed(extension: &Extension, computed: &Computed) -> Resource {
         subresources: Vec::new(),
         schema: Schema::default().into(),
         selectable: SelectableFields::custom(true, []),
-        table: format!("{}/{}", extension.group, computed.plural).into(),
-        stored_api_version: group_version(extension.group, extension.version).into(),
+        table: format!("{}/{}", group.group, computed.plural).into(),
+        stored_api_version: group_version(group.group, group.version).into(),
         spelling: Representation::Stored,
         custom: None,
         is_computed: true,

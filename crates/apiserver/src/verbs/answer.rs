@@ -5,11 +5,11 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::Value;
 
-use crate::body::Body;
-use crate::content::{Language, Shape};
+use crate::call::Call;
 use crate::engine::Engine;
-use crate::stored;
-use crate::verbs::Call;
+use crate::http::content::{Language, Shape};
+use crate::http::{Body, document_response, error_response, typed};
+use crate::storage::stored;
 use apimachinery::error::ApiError;
 
 /// What a verb answers, before it is put into the client's language.
@@ -83,7 +83,7 @@ impl Engine {
     pub async fn in_served_version(&self, call: &Call, answer: Answer) -> Result<Answer, ApiError> {
         match answer.content {
             Content::Stored(bytes) if !call.resource.serves_stored_bytes() => {
-                let object = self.served(&call.resource, stored::parse(&bytes)).await?;
+                let object = self.conversion.served(&call.resource, stored::parse(&bytes)).await?;
                 Ok(Answer { content: Content::Served(object), ..answer })
             }
             content => Ok(Answer { content, ..answer }),
@@ -138,37 +138,6 @@ fn encoded_response(json: Vec<u8>, language: Language) -> Response<Body> {
         Language::Json => typed(Body::full(json), "application/json"),
         Language::PrettyJson | Language::Yaml => document_response(&stored::parse(&json), language),
     }
-}
-
-/// A response with a JSON or YAML document.
-pub(crate) fn document_response(document: &Value, language: Language) -> Response<Body> {
-    match language {
-        Language::Json => typed(Body::full(document.to_string()), "application/json"),
-        Language::PrettyJson => {
-            let text = serde_json::to_string_pretty(document).expect("JSON values always serialise");
-            typed(Body::full(text + "\n"), "application/json")
-        }
-        Language::Yaml => match serde_saphyr::to_string(document) {
-            Ok(text) => typed(Body::full(text), "application/yaml"),
-            Err(error) => error_response(&ApiError::internal(format!("write YAML: {error}"))),
-        },
-    }
-}
-
-/// The response of a refused or failed request.
-pub(crate) fn error_response(error: &ApiError) -> Response<Body> {
-    let mut response = typed(Body::full(error.status().to_string()), "application/json");
-    *response.status_mut() = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if let Some(seconds) = error.retry_after_seconds {
-        response.headers_mut().insert(http::header::RETRY_AFTER, seconds.into());
-    }
-    response
-}
-
-fn typed(body: Body, media_type: &'static str) -> Response<Body> {
-    let mut response = Response::new(body);
-    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-    response
 }
 
 fn add_warnings(response: &mut Response<Body>, warnings: &[String]) {

@@ -7,11 +7,12 @@ use http::StatusCode;
 use serde_json::Value;
 use store::{Change, Expect, Write, WriteError};
 
-use crate::engine::{Engine, store_error, text};
-use crate::options::{WriteKind, WriteOptions};
-use crate::stored;
+use crate::call::{Call, Sent};
+use crate::engine::Engine;
+use crate::http::options::{WriteKind, WriteOptions};
+use crate::storage::{store_error, stored, text};
+use crate::verbs::Answer;
 use crate::verbs::draft::Draft;
-use crate::verbs::{Answer, Call, Sent};
 use apimachinery::error::{ApiError, Subject};
 
 /// How often a generated name is tried anew when it is taken.
@@ -59,9 +60,9 @@ impl Engine {
         let key: Arc<str> = call.resource.key(call.namespace.as_deref(), name).into();
         let exists = || ApiError::already_exists(call.resource.subject(name));
         let payload = stored::payload(object);
-        self.check_storage(call, name, None, payload.bytes.len() + key.len())?;
+        self.storage.check(call, name, None, payload.bytes.len() + key.len())?;
         for _ in 0..QUOTA_CHECKS_MAX {
-            let limits = self.check_quotas(call, name, None, &payload.bytes)?;
+            let limits = self.quotas.check(call, name, None, &payload.bytes)?;
             if options.dry_run {
                 return match self.store.get(&call.resource.table, &key) {
                     Some(_) => Err(exists()),
@@ -72,7 +73,7 @@ impl Engine {
             let write = Write { table, key: key.clone(), expect: Expect::Absent, limits, change };
             match self.store.write(write).await {
                 Ok(revision) => {
-                    self.noticed(&call.resource, None, Some(object));
+                    self.after_commit(&call.resource, None, Some(object));
                     return Ok(payload.at(revision));
                 }
                 Err(WriteError::Conflict { .. }) => return Err(exists()),
@@ -106,7 +107,7 @@ impl Engine {
     /// No object can be created of a kind whose definition is terminating.
     fn check_definition(&self, call: &Call, name: &str) -> Result<(), ApiError> {
         let definition = call.resource.custom.as_ref();
-        match definition.is_some_and(|definition| self.controllers.is_ending(&definition.name)) {
+        match definition.is_some_and(|definition| self.work_queue.is_ending(&definition.name)) {
             true => {
                 let why = "create not allowed while custom resource definition is terminating";
                 Err(ApiError::forbidden(call.resource.subject(name), why))

@@ -1,47 +1,18 @@
 //! CustomResourceDefinitions as objects: what a write of one adds to it, and how the registry follows.
-//! What a definition means is in `crd`.
+//! What a definition means is in the crate `apiextensions`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use store::{Range, Revision, Store};
+use store::Range;
 use supervise::Recovered as _;
 
-use crate::conversion::Converter;
-use crate::engine::{Engine, text};
-use crate::registry::{Definition, Registry};
-use crate::stored;
-use crate::verbs::Call;
-
-/// Where definitions lie in the store.
-pub(crate) const TABLE: &str = "apiextensions.k8s.io/customresourcedefinitions";
-
-/// Keeps a definition until its objects are gone.
-pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
-
-/// The kinds of every definition in the store that can be served.
-pub(crate) fn load(store: &Store) -> BTreeMap<String, Arc<Definition>> {
-    let page = store.range(TABLE, Range::default());
-    let entries = page.map(|page| page.entries).unwrap_or_default();
-    let kinds = entries.iter().filter_map(|entry| {
-        Some((entry.key.to_string(), compile(&stored::parse(&entry.value), entry.revision)?))
-    });
-    kinds.collect()
-}
-
-/// The kind behind a definition, once its names are accepted.
-fn compile(definition: &Value, since: Revision) -> Option<Arc<Definition>> {
-    if condition(definition, "Established") != Some("True") {
-        return None;
-    }
-    let kind = apiextensions::compile(definition).ok()?;
-    let name = text(definition, "/metadata/name").to_owned();
-    let object = json!({ "spec": definition["spec"], "status": { "acceptedNames": definition["status"]["acceptedNames"] } });
-    let converter = Converter::of(&definition["spec"]["conversion"]);
-    Some(Arc::new(Definition { name, object, kind, converter, since }))
-}
+use crate::call::Call;
+use crate::engine::Engine;
+use crate::extension::Extension;
+use crate::registry::{CLEANUP, DEFINITIONS, Registry, compile_definition, definition_condition};
+use crate::storage::{stored, text};
 
 /// What a definition says about names.
 #[derive(Deserialize)]
@@ -73,13 +44,8 @@ impl From<Named> for Value {
     }
 }
 
-fn condition<'a>(definition: &'a Value, kind: &str) -> Option<&'a str> {
-    let conditions = definition["status"]["conditions"].as_array()?;
-    conditions.iter().find(|condition| condition["type"] == kind)?["status"].as_str()
-}
-
 fn is_definition(call: &Call) -> bool {
-    &*call.resource.table == TABLE
+    &*call.resource.table == DEFINITIONS
 }
 
 /// What a definition has before it is checked: its defaults, and the status it keeps.
@@ -110,7 +76,7 @@ pub(crate) fn prepare(engine: &Engine, call: &Call, object: &mut Value, old: Opt
 
 /// Adds the `Terminating` condition.
 pub(crate) fn mark_terminating(engine: &Engine, call: &Call, object: &mut Value) {
-    if !is_definition(call) || condition(object, "Terminating").is_some() {
+    if !is_definition(call) || definition_condition(object, "Terminating").is_some() {
         return;
     }
     let terminating = json!({
@@ -147,7 +113,7 @@ impl Engine {
     /// are nearly all of a definition.
     fn other_definitions(&self, name: &str) -> impl Iterator<Item = Value> {
         let entries = || {
-            let page = self.store.range(TABLE, Range::default());
+            let page = self.store.range(DEFINITIONS, Range::default());
             page.map(|page| page.entries).unwrap_or_default()
         };
         let others = std::iter::once_with(entries).flatten().filter(move |entry| &*entry.key != name);
@@ -157,7 +123,7 @@ impl Engine {
     /// Makes the registry follow a definition that was written or removed.
     pub fn follow_definition(&self, name: &str, definition: Option<&Value>) {
         let mut custom = self.custom.lock().recovered();
-        let after = definition.and_then(|definition| compile(definition, self.store.revision()));
+        let after = definition.and_then(|definition| compile_definition(definition, self.store.revision()));
         match (custom.get(name), after) {
             (Some(before), Some(after)) if before.says_the_same(&after) => return,
             (None, None) => return,
@@ -165,7 +131,7 @@ impl Engine {
             (_, None) => drop(custom.remove(name)),
         }
         let extension = self.extension.as_ref().map(|served| &served.extension);
-        let registry = Registry::new(custom.values(), extension);
+        let registry = Registry::new(custom.values(), extension.map(Extension::resources));
         let old = self.registry.swap(Arc::new(registry));
         // Watches of a kind that is served differently now end; their clients come back.
         let stale = old

@@ -9,14 +9,14 @@ use jiff::ToSpan;
 use serde_json::{Value, json};
 use store::{Change, Expect, Write, WriteError};
 
-use crate::admission::Operation;
-use crate::content;
-use crate::engine::{Engine, store_error, text};
-use crate::options::{DeleteOptions, Propagation};
-use crate::stored;
+use crate::admission::{Operation, WriteAttributes};
+use crate::call::{Call, Sent};
+use crate::engine::Engine;
+use crate::http::content;
+use crate::http::options::{DeleteOptions, Propagation};
+use crate::storage::{store_error, stored, text};
+use crate::verbs::Answer;
 use crate::verbs::update::ends_here;
-use crate::verbs::{Answer, Call, Sent};
-use crate::webhooks::WriteAttributes;
 use apimachinery::error::ApiError;
 
 /// Keeps an object until its dependents are gone.
@@ -40,9 +40,10 @@ impl Engine {
             let old = stored::parse(&entry.value);
             check_preconditions(call, &old, options)?;
             check_deletable(call)?;
-            let mut seen = self.served_entry(&call.resource, &entry).await?;
+            let mut seen = self.conversion.served_entry(&call.resource, &entry).await?;
             let before = seen.clone();
-            let warnings = self.admit(call, options.dry_run, Operation::Delete, Some(&before), &mut seen)?;
+            let warnings =
+                self.admission.admit(call, options.dry_run, Operation::Delete, Some(&before), &mut seen)?;
             let write = WriteAttributes {
                 call,
                 operation: Operation::Delete,
@@ -50,8 +51,8 @@ impl Engine {
                 old: Some(&before),
             };
             let mut warnings = warnings;
-            warnings.extend(self.mutate(&write, &mut seen).await?);
-            warnings.extend(self.validate(&write, &seen).await?);
+            warnings.extend(self.admission.mutate(&write, &mut seen).await?);
+            warnings.extend(self.admission.validate(&write, &seen).await?);
             let next = self.begin_deletion(call, &old, options);
             if next == old && !ends_here(&next) {
                 return Ok(Answer::stored(StatusCode::OK, entry.value).with_warnings(warnings));
@@ -85,7 +86,7 @@ impl Engine {
             let write = Write { table, key, expect, limits: Vec::new(), change };
             let revision = self.store.write(write).await?;
             bytes = payload.at(revision);
-            self.noticed(&call.resource, Some(old), (!gone).then_some(next));
+            self.after_commit(&call.resource, Some(old), (!gone).then_some(next));
         }
         match gone {
             true => Ok(Answer::document(StatusCode::OK, deleted_status(call, old))),
@@ -134,7 +135,7 @@ impl Engine {
                 Err(error) => return Err(error),
             }
         }
-        let items = self.served_entries(&call.resource, &deleted).await?;
+        let items = self.conversion.served_entries(&call.resource, &deleted).await?;
         let list = json!({
             "kind": call.resource.list_kind,
             "apiVersion": call.resource.api_version(),
@@ -142,24 +143,6 @@ impl Engine {
             "items": items,
         });
         Ok(Answer::document(StatusCode::OK, list))
-    }
-}
-
-impl Call {
-    /// The same request on one object of the collection.
-    pub fn on_object(collection: &Self, namespace: Option<String>, name: String) -> Self {
-        Self {
-            resource: collection.resource.clone(),
-            namespace,
-            name: Some(name),
-            subresource: None,
-            query: collection.query.clone(),
-            accepted: collection.accepted,
-            identity: collection.identity.clone(),
-            user_agent: collection.user_agent.clone(),
-            command: collection.command.clone(),
-            notes: collection.notes.clone(),
-        }
     }
 }
 

@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::content;
-use crate::engine::text;
-use crate::options::{FieldValidation, NOT_AN_OBJECT, not_registered};
+use crate::call::{Call, Sent};
+use crate::http::content;
+use crate::http::options::{FieldValidation, NOT_AN_OBJECT, not_registered};
 use crate::registry::split_api_version;
-use crate::verbs::{Call, Sent};
+use crate::storage::text;
 use apimachinery::error::{ApiError, FieldError, Subject};
 use schema::kinds;
 use schema::protobuf;

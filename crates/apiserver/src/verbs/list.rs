@@ -8,13 +8,14 @@ use futures::stream;
 use serde_json::{Value, json};
 use store::{Entry, Range, ReadError, Revision};
 
-use crate::body::Body;
-use crate::content::{Language, Shape};
+use crate::call::Call;
 use crate::engine::Engine;
-use crate::options::{Start, check_list_options};
+use crate::http::Body;
+use crate::http::content::{Language, Shape};
+use crate::http::options::{Start, check_list_options};
+use crate::verbs::Answer;
 use crate::verbs::continuation::Continuation;
 use crate::verbs::selection::Selection;
-use crate::verbs::{Answer, Call};
 use apimachinery::error::ApiError;
 
 /// Answers smaller than this are sent as they are, as in kube-apiserver.
@@ -58,7 +59,7 @@ impl Engine {
         match as_stored {
             true => Ok(stream_list(call, &metadata, listed.entries)),
             false => {
-                let objects = self.served_entries(&call.resource, &listed.entries).await?;
+                let objects = self.conversion.served_entries(&call.resource, &listed.entries).await?;
                 Ok(Answer::encoded(self.shaped_list(call, &objects, &metadata)?))
             }
         }

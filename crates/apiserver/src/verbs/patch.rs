@@ -5,13 +5,15 @@ use http::StatusCode;
 use serde_json::{Map, Value};
 
 use crate::authz::{Action, Object};
-use crate::engine::{Engine, text};
-use crate::options::{WriteKind, WriteOptions};
+use crate::call::{Call, Sent};
+use crate::engine::Engine;
+use crate::http::options::{WriteKind, WriteOptions};
 use crate::registry::split_api_version;
 use crate::run_blocking::run_blocking;
+use crate::storage::text;
+use crate::verbs::Answer;
 use crate::verbs::draft::{Draft, type_name};
 use crate::verbs::update::check_name;
-use crate::verbs::{Answer, Call, Sent};
 use apimachinery::error::{ApiError, FieldError, Subject};
 use apimachinery::gotext;
 use merge::patch;
@@ -59,7 +61,7 @@ impl Engine {
         check_applied(call, &draft.object)?;
         let exists = self.store.get(&call.resource.table, &call.key()).is_some();
         if !exists && call.subresource.is_none() {
-            self.authorize(&call.identity, &creation(call))?;
+            self.rbac.authorize(&call.identity, &creation(call))?;
             let answer = self.create_draft(call, options, draft.clone()).await;
             // A concurrent create was faster: the apply is retried as an update.
             match answer {

@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 
 use crate::authn::Identity;
 use crate::authz::{Action, Object, On, Rule};
-use crate::engine::{Engine, text};
-use crate::options::FieldValidation;
+use crate::call::{Call, Sent};
+use crate::engine::Engine;
+use crate::http::options::FieldValidation;
+use crate::storage::text;
+use crate::verbs::Answer;
 use crate::verbs::draft::Draft;
-use crate::verbs::{Answer, Call, Sent};
 use apimachinery::error::{ApiError, FieldError, Subject};
 
 const ONE_OF: &str = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
@@ -60,7 +62,7 @@ impl Engine {
     }
 
     fn access_status(&self, identity: &Identity, spec: &Value) -> Value {
-        match self.decide(identity, &action(spec)) {
+        match self.rbac.decide(identity, &action(spec)) {
             None => json!({ "allowed": false }),
             Some(reason) if reason.is_empty() => json!({ "allowed": true }),
             Some(reason) => json!({ "allowed": true, "reason": reason }),
@@ -91,9 +93,9 @@ impl Engine {
         }
         let mut audiences = texts(&spec["audiences"]);
         if audiences.is_empty() {
-            audiences = self.security.keys.audiences();
+            audiences = self.authenticator.keys.audiences();
         }
-        Ok(match self.token_identity(token, &audiences) {
+        Ok(match self.authenticator.token_identity(token, &audiences) {
             Ok((identity, audiences)) => {
                 json!({ "authenticated": true, "user": identity.user_info(), "audiences": audiences })
             }

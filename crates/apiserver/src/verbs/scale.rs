@@ -4,12 +4,13 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::content;
-use crate::engine::{Engine, text};
-use crate::options::{DeleteOptions, WriteKind, WriteOptions};
-use crate::request::Query;
+use crate::call::{Call, Sent};
+use crate::engine::Engine;
+use crate::http::options::{DeleteOptions, WriteKind, WriteOptions};
+use crate::http::{Query, content};
+use crate::storage::text;
+use crate::verbs::Answer;
 use crate::verbs::draft::{Draft, Ownership};
-use crate::verbs::{Answer, Call, Sent};
 use apiextensions::{ScalePaths, read_scale, write_scale};
 use apimachinery::error::{ApiError, Subject};
 use merge::apply::{WriteContext, managed_fields_after_scale, managed_fields_of_scale, server_side_apply};
@@ -23,7 +24,7 @@ impl Engine {
         let media_type = sent.media_type.as_str();
         if sent.method == Method::GET {
             let entry = self.read(&call.resource, &call.key(), call.name())?;
-            let object = self.served_entry(&call.resource, &entry).await?;
+            let object = self.conversion.served_entry(&call.resource, &entry).await?;
             return Ok(Answer::document(StatusCode::OK, read_scale(&object, &paths)?));
         }
         let kind = match (&sent.method, media_type) {

@@ -1,10 +1,10 @@
 //! Selection by namespace, name, labels and fields, for list, watch and deletecollection.
 
+use crate::call::Call;
 use crate::engine::Engine;
 use crate::registry::Resource;
 use crate::run_blocking::run_blocking;
-use crate::stored;
-use crate::verbs::Call;
+use crate::storage::stored;
 use apimachinery::error::ApiError;
 use apimachinery::selector::{FieldSelector, LabelSelector};
 
@@ -70,7 +70,7 @@ impl Engine {
             return Ok(stored.iter().map(|bytes| selection.matches(bytes)).collect());
         }
         let objects = stored.iter().map(|bytes| (0, stored::parse(bytes))).collect();
-        let served = self.served_all(resource, objects).await?;
+        let served = self.conversion.served_all(resource, objects).await?;
         Ok(served.iter().map(|object| selection.matches(object.to_string().as_bytes())).collect())
     }
 }

@@ -3,15 +3,18 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::admission::{Attributes, Operation};
-use crate::engine::{Engine, text};
-use crate::options::WriteOptions;
-use crate::quotas;
+use crate::admission::{Operation, WriteAttributes, quota};
+use crate::authz::RoleWrite;
+use crate::call::Call;
+use crate::engine::Engine;
+use crate::environment;
+use crate::http::options::WriteOptions;
+use crate::registry::DEFINITIONS;
 use crate::run_blocking::run_blocking;
+use crate::storage::text;
+use crate::verbs::definitions;
 use crate::verbs::draft::{self, Draft, Ownership};
 use crate::verbs::update::MODIFIED;
-use crate::verbs::{Call, definitions};
-use crate::webhooks::WriteAttributes;
 use apiextensions::{CustomKind, CustomVersion};
 use apimachinery::error::{ApiError, FieldError};
 use apimachinery::metadata;
@@ -54,8 +57,8 @@ impl Engine {
         warnings.extend(self.admit_valid(call, options.dry_run, None, &mut object)?);
         let write =
             WriteAttributes { call, operation: Operation::Create, dry_run: options.dry_run, old: None };
-        warnings.extend(self.mutate(&write, &mut object).await?);
-        self.check_escalation(call, &object, None)?;
+        warnings.extend(self.admission.mutate(&write, &mut object).await?);
+        self.rbac.check_escalation(role_write(call), &object, None)?;
         // Fields that the server itself sets from here on have no owner.
         if mode == Ownership::Update && !call.identity.is_untracked {
             apply::track_update(None, &mut object, &ownership);
@@ -66,8 +69,8 @@ impl Engine {
         canonicalize(call, &mut object);
         definitions::prepare(self, call, &mut object, None);
         warnings.extend(remarks(call, &object, None));
-        warnings.extend(self.validate(&write, &object).await?);
-        Ok((self.as_stored(&call.resource, object).await?, warnings))
+        warnings.extend(self.admission.validate(&write, &object).await?);
+        Ok((self.conversion.as_stored(&call.resource, object).await?, warnings))
     }
 
     /// The next state of an object, as it is stored, and the warnings that came up.
@@ -98,8 +101,8 @@ impl Engine {
         warnings.extend(self.admit_valid(call, options.dry_run, Some(old), &mut object)?);
         let write =
             WriteAttributes { call, operation: Operation::Update, dry_run: options.dry_run, old: Some(old) };
-        warnings.extend(self.mutate(&write, &mut object).await?);
-        self.check_escalation(call, &object, Some(old))?;
+        warnings.extend(self.admission.mutate(&write, &mut object).await?);
+        self.rbac.check_escalation(role_write(call), &object, Some(old))?;
         if mode == Ownership::Update {
             apply::track_update(Some(old), &mut object, &ownership);
         }
@@ -109,20 +112,20 @@ impl Engine {
         canonicalize(call, &mut object);
         definitions::prepare(self, call, &mut object, Some(old));
         warnings.extend(remarks(call, &object, Some(old)));
-        warnings.extend(self.validate(&write, &object).await?);
+        warnings.extend(self.admission.validate(&write, &object).await?);
         if generation_moves(call, old, &object) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
             object["metadata"]["generation"] = generation.into();
         }
         apply::keep_times_of_noop(old, &mut object);
-        Ok((self.as_stored(&call.resource, object).await?, warnings))
+        Ok((self.conversion.as_stored(&call.resource, object).await?, warnings))
     }
 
     fn stamp_new(&self, call: &Call, object: &mut Value) {
         let generated = text(object, "/metadata/generateName").to_owned();
         if text(object, "/metadata/name").is_empty() && !generated.is_empty() {
             let base = &generated[..generated.floor_char_boundary(58)];
-            object["metadata"]["name"] = format!("{base}{}", self.name_suffix()).into();
+            object["metadata"]["name"] = format!("{base}{}", environment::name_suffix(&self.random)).into();
         }
         let fields = metadata_of(object);
         for key in SERVER_SET.into_iter().chain(["selfLink", "resourceVersion"]) {
@@ -159,35 +162,12 @@ impl Engine {
         object: &mut Value,
     ) -> Result<Vec<String>, ApiError> {
         let operation = if old.is_some() { Operation::Update } else { Operation::Create };
-        self.admit(call, dry_run, operation, old, object).or_else(|refused| {
+        self.admission.admit(call, dry_run, operation, old, object).or_else(|refused| {
             if call.resource.custom.is_some() {
                 check_valid(call, object, old)?;
             }
             Err(refused)
         })
-    }
-
-    /// Calls the admission hook.
-    pub fn admit(
-        &self,
-        call: &Call,
-        dry_run: bool,
-        operation: Operation,
-        old: Option<&Value>,
-        object: &mut Value,
-    ) -> Result<Vec<String>, ApiError> {
-        let attributes = Attributes {
-            operation,
-            group: &call.resource.group,
-            version: &call.resource.version,
-            resource: &call.resource.plural,
-            kind: &call.resource.kind,
-            subresource: call.part(),
-            old,
-            dry_run,
-            identity: &call.identity,
-        };
-        (self.admission)(&attributes, object)
     }
 
     fn ownership<'a>(
@@ -210,6 +190,15 @@ impl Engine {
                 None => apply::reset_fields(&call.resource.kind, call.part(), has_status),
             },
         }
+    }
+}
+
+fn role_write(call: &Call) -> RoleWrite<'_> {
+    RoleWrite {
+        identity: &call.identity,
+        resource: &call.resource,
+        namespace: call.namespace.as_deref().unwrap_or_default(),
+        name: call.name(),
     }
 }
 
@@ -327,7 +316,7 @@ fn check_valid(call: &Call, object: &Value, old: Option<&Value>) -> Result<Vec<S
             run_blocking(|| judge_custom(kind, version, object, old, part))
         }
         (Some((kind, version)), old, part) => judge_custom(kind, version, object, old, part),
-        (None, _, _) if &*resource.table == definitions::TABLE => {
+        (None, _, _) if &*resource.table == DEFINITIONS => {
             run_blocking(|| plain(apiextensions::validate_crd(object, old)))
         }
         (None, _, _) => plain(builtin_errors(call, object, old)),
@@ -363,11 +352,11 @@ fn canonicalize(call: &Call, object: &mut Value) {
 
 /// What is accepted and still worth a warning.
 fn remarks(call: &Call, object: &Value, old: Option<&Value>) -> Vec<String> {
-    if &*call.resource.table == definitions::TABLE {
+    if &*call.resource.table == DEFINITIONS {
         return apiextensions::unknown_format_warnings(object, old);
     }
-    if &*call.resource.table == quotas::TABLE && call.part().is_empty() {
-        return quotas::warnings(object, old);
+    if &*call.resource.table == quota::TABLE && call.part().is_empty() {
+        return quota::warnings(object, old);
     }
     match call.resource.custom {
         Some(_) => {

@@ -4,10 +4,10 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::content::Shape;
+use crate::call::Call;
 use crate::engine::Engine;
+use crate::http::content::Shape;
 use crate::run_blocking::run_blocking;
-use crate::verbs::Call;
 use apimachinery::error::ApiError;
 use builtin::table::{IncludeObject, PartialObjectMetadata, PartialObjectMetadataList, Printer, Table};
 
@@ -63,7 +63,7 @@ impl Engine {
 }
 
 /// What rows carry beside their cells.
-pub(super) fn include_object(call: &Call) -> Result<IncludeObject, ApiError> {
+pub(crate) fn include_object(call: &Call) -> Result<IncludeObject, ApiError> {
     IncludeObject::parse(call.query.get("includeObject").unwrap_or_default())
 }
 

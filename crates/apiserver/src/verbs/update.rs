@@ -6,11 +6,12 @@ use http::StatusCode;
 use serde_json::Value;
 use store::{Change, Expect, Write, WriteError};
 
-use crate::engine::{Engine, store_error, text};
-use crate::options::{WriteKind, WriteOptions};
-use crate::stored;
+use crate::call::{Call, Sent};
+use crate::engine::Engine;
+use crate::http::options::{WriteKind, WriteOptions};
+use crate::storage::{store_error, stored, text};
+use crate::verbs::Answer;
 use crate::verbs::draft::Draft;
-use crate::verbs::{Answer, Call, Sent};
 use apimachinery::error::{ApiError, FieldError};
 
 /// What kube-apiserver says when an object is not in the state the client saw.
@@ -45,7 +46,7 @@ impl Engine {
             let old_stored = stored::parse(&entry.value);
             let served = match call.resource.serves_as_stored(entry.revision) {
                 true => None,
-                false => Some(self.served(&call.resource, old_stored.clone()).await?),
+                false => Some(self.conversion.served(&call.resource, old_stored.clone()).await?),
             };
             let old = served.as_ref().unwrap_or(&old_stored);
             let draft = compute(old)?;
@@ -78,8 +79,8 @@ impl Engine {
             // Stored values have their revision in them, payloads do not.
             let revision_digits = entry.revision.max(1).ilog10() as usize + 1;
             let old_bytes = entry.value.len() - revision_digits;
-            self.check_storage(call, call.name(), Some(old_bytes), payload.bytes.len())?;
-            limits = self.check_quotas(call, call.name(), Some(&entry.value), &payload.bytes)?;
+            self.storage.check(call, call.name(), Some(old_bytes), payload.bytes.len())?;
+            limits = self.quotas.check(call, call.name(), Some(&entry.value), &payload.bytes)?;
         }
         if options.dry_run {
             return Ok(Bytes::from(object.to_string()));
@@ -91,7 +92,7 @@ impl Engine {
         let write = Write { table, key: entry.key.clone(), expect, limits, change };
         match self.store.write(write).await {
             Ok(revision) => {
-                self.noticed(&call.resource, Some(old), (!gone).then_some(object));
+                self.after_commit(&call.resource, Some(old), (!gone).then_some(object));
                 Ok(payload.at(revision))
             }
             // A quota that concurrent writes have used up since is checked again, as after a conflict.

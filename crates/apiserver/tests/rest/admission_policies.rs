@@ -291,12 +291,12 @@ async fn rights_are_asked_about_in_conditions_and_variables() {
 async fn types_are_checked() {
     let server = Server::with_namespace("governed").await;
     let Server::InProcess { server: service, .. } = &server else { panic!("a server in this process") };
-    server.tend();
+    server.start_controllers();
     let path = format!("{POLICIES}/p.example.com");
     let checked = async |spec: Value| {
         server.ask(Ask::delete(&path)).await;
         server.ask(Ask::post(POLICIES, policy(spec))).await.expect(201);
-        service.housekeeping_idle().await;
+        service.controllers_idle().await;
         let found = server.ask(Ask::get(&path)).await.body;
         assert_eq!(found["status"]["observedGeneration"], found["metadata"]["generation"]);
         found["status"]["typeChecking"].clone()
@@ -348,7 +348,7 @@ async fn types_are_checked() {
     // The next generation is looked at again.
     let change = json!({ "spec": { "matchConstraints": rules(json!([rule("", json!(["configmaps"]))])) } });
     server.ask(Ask::merge(&path, change)).await.expect(200);
-    service.housekeeping_idle().await;
+    service.controllers_idle().await;
     let found = server.ask(Ask::get(&path)).await.body;
     assert_eq!(
         (&found["metadata"]["generation"], &found["status"]["observedGeneration"]),

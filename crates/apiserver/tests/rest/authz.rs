@@ -87,7 +87,7 @@ async fn names_limit_what_a_rule_is_about() {
 #[tokio::test]
 async fn roles_gather_the_rules_of_others() {
     let server = Server::secured(TOKENS).await;
-    server.tend();
+    server.start_controllers();
     let widgets = json!([{ "verbs": ["get"], "apiGroups": ["example.io"], "resources": ["widgets"] }]);
     let labels = json!({ "rbac.authorization.k8s.io/aggregate-to-view": "true" });
     let added = json!({ "metadata": { "name": "widgets", "labels": labels }, "rules": widgets });

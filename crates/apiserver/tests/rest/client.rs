@@ -253,7 +253,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// A fresh server in this process without housekeeping, or the one that the environment names.
+    /// A fresh server in this process without controllers, or the one that the environment names.
     pub async fn new() -> Self {
         if let Ok(address) = std::env::var("KUBE_APISERVER") {
             return Self::Remote { address, token: std::env::var("KUBE_TOKEN").unwrap_or_default() };
@@ -307,15 +307,15 @@ impl Server {
         Self::InProcess { service: server.trusting(Identity::internal("test")), server, store }
     }
 
-    /// The same, and its housekeeping runs.
-    pub async fn tended() -> Self {
+    /// The same, with its controllers started.
+    pub async fn with_controllers() -> Self {
         let server = Self::on(Store::in_memory()).await;
-        server.tend();
+        server.start_controllers();
         server
     }
 
-    /// Starts the housekeeping.
-    pub fn tend(&self) {
+    /// Starts the controllers.
+    pub fn start_controllers(&self) {
         if let Self::InProcess { server, .. } = self {
             drop(server.start_controllers());
         }

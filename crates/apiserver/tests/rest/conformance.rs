@@ -91,7 +91,7 @@ async fn the_fields_of_every_object_are_explained() {
 /// Definitions are listed and deleted by label, and only those.
 #[tokio::test]
 async fn definitions_go_by_their_labels() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     for name in ["one", "two", "three"] {
         server.define(definition(name, json!({ "of": "ours" }))).await;
     }
@@ -163,7 +163,7 @@ async fn keys_that_come_twice_in_yaml() {
 /// Pods may need what else is in their namespace to end well: as long as there is one, nothing else goes.
 #[tokio::test]
 async fn a_namespace_loses_its_pods_first() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     server.namespace("doomed").await;
     let inside = "/api/v1/namespaces/doomed";
     let containers = json!([{ "name": "c", "image": "i" }]);
@@ -216,7 +216,7 @@ async fn unknown_and_repeated_fields_are_told_as_they_come() {
 /// Three that own each other in a circle do not wait for each other for ever.
 #[tokio::test]
 async fn a_circle_of_owners_goes() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     let mut uids = Vec::new();
     for name in ["one", "two", "three"] {
         let made = server.ask(Ask::post(MAPS, json!({ "metadata": { "name": name } }))).await.expect(201);

@@ -132,7 +132,7 @@ async fn parts_of_custom_objects() {
 
 #[tokio::test]
 async fn names_are_taken_and_become_free() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     server.define(definition("widgets", "Widget")).await;
     let second = server.ask(Ask::post(DEFINITIONS, definition("wodgets", "Widget"))).await.expect(201);
     assert_eq!(condition(&second, "NamesAccepted"), "False");
@@ -147,7 +147,7 @@ async fn names_are_taken_and_become_free() {
 
 #[tokio::test]
 async fn a_definition_takes_its_objects_along() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     server.define(definition("widgets", "Widget")).await;
     server.namespace("other").await;
     server.ask(Ask::post(WIDGETS, widget("a", json!({})))).await.expect(201);

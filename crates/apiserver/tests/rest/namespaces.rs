@@ -8,7 +8,7 @@ const NAMESPACES: &str = "/api/v1/namespaces";
 
 #[tokio::test]
 async fn every_namespace_has_its_default_objects() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     server.namespace("fresh").await;
     for namespace in ["default", "kube-system", "kube-public", "kube-node-lease", "fresh"] {
         let account = format!("{NAMESPACES}/{namespace}/serviceaccounts/default");
@@ -27,7 +27,7 @@ async fn every_namespace_has_its_default_objects() {
 
 #[tokio::test]
 async fn a_namespace_empties_itself() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     server.namespace("doomed").await;
     let maps = format!("{NAMESPACES}/doomed/configmaps");
     for name in ["a", "b"] {
@@ -70,7 +70,7 @@ async fn a_namespace_empties_itself() {
 
 #[tokio::test]
 async fn the_namespaces_of_the_system_stay() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     for name in ["default", "kube-system", "kube-public"] {
         let refused = server.ask(Ask::delete(&format!("{NAMESPACES}/{name}"))).await;
         let message = format!("namespaces \"{name}\" is forbidden: this namespace may not be deleted");
@@ -80,7 +80,7 @@ async fn the_namespaces_of_the_system_stay() {
 
 #[tokio::test]
 async fn a_finalizer_of_its_own_holds_a_namespace() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     let own = json!({ "metadata": { "name": "own", "finalizers": ["a.io/hold"] } });
     server.ask(Ask::post(NAMESPACES, own)).await.expect(201);
     let path = format!("{NAMESPACES}/own");

@@ -26,7 +26,7 @@ async fn make(server: &Server, collection: &str, name: &str, owners: &[&Value], 
 
 #[tokio::test]
 async fn background() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     let owner = make(&server, MAPS, "owner", &[], false).await;
     let child = make(&server, SECRETS, "child", &[&owner], true).await;
     make(&server, MAPS, "grandchild", &[&child], true).await;
@@ -38,7 +38,7 @@ async fn background() {
 
 #[tokio::test]
 async fn foreground_waits_for_those_that_block() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     let owner = make(&server, MAPS, "owner", &[], false).await;
     let child = make(&server, SECRETS, "child", &[&owner], true).await;
     make(&server, MAPS, "grandchild", &[&child], true).await;
@@ -67,7 +67,7 @@ async fn foreground_waits_for_those_that_block() {
 
 #[tokio::test]
 async fn orphans_stay_without_their_owner() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     let owner = make(&server, MAPS, "owner", &[], false).await;
     let other = make(&server, MAPS, "other", &[], false).await;
     make(&server, SECRETS, "one", &[&owner], true).await;
@@ -83,7 +83,7 @@ async fn orphans_stay_without_their_owner() {
 
 #[tokio::test]
 async fn the_last_owner_takes_a_dependent_along() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     let first = make(&server, MAPS, "first", &[], false).await;
     let second = make(&server, CLASSES, "second", &[], false).await;
     make(&server, SECRETS, "child", &[&first, &second], false).await;
@@ -99,7 +99,7 @@ async fn the_last_owner_takes_a_dependent_along() {
 
 #[tokio::test]
 async fn a_namesake_is_no_owner() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     let mut stranger = make(&server, MAPS, "owner", &[], false).await;
     stranger["metadata"]["uid"] = "00000000-0000-4000-8000-000000000000".into();
     make(&server, SECRETS, "child", &[&stranger], false).await;
@@ -109,7 +109,7 @@ async fn a_namesake_is_no_owner() {
 
 #[tokio::test]
 async fn an_owner_of_an_unknown_kind_is_left_alone() {
-    let server = Server::tended().await;
+    let server = Server::with_controllers().await;
     let ghost =
         json!({ "apiVersion": "nobody.io/v1", "kind": "Ghost", "metadata": { "name": "g", "uid": "u" } });
     make(&server, SECRETS, "child", &[&ghost], false).await;
@@ -133,7 +133,7 @@ async fn a_restart_forgets_no_chore() {
     // No controller has run until now.
     server.ask(Ask::get(&format!("{SECRETS}/child"))).await.expect(200);
     let next = Server::on(store).await;
-    next.tend();
+    next.start_controllers();
     next.until_gone(&format!("{SECRETS}/child")).await;
     next.until_gone(&format!("{SECRETS}/held")).await;
     next.until_gone(&format!("{MAPS}/other")).await;

@@ -32,12 +32,12 @@ async fn panics(server: &Server, task: &str) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn housekeeping_that_panics_is_done_all_the_same() {
+async fn controllers_that_panic_finish_their_work_items() {
     let server = Server::on(Store::in_memory()).await;
     if let Server::InProcess { server, .. } = &server {
-        server.inject_faults(panicking(10, &["housekeeping", "compaction"]));
+        server.inject_faults(panicking(10, &["controllers", "compaction"]));
     }
-    server.tend();
+    server.start_controllers();
     let owner = server.ask(Ask::post(MAPS, json!({ "metadata": { "name": "owner" } }))).await.expect(201);
     let reference = json!([{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"],
@@ -46,7 +46,7 @@ async fn housekeeping_that_panics_is_done_all_the_same() {
     server.ask(Ask::post(MAPS, child)).await.expect(201);
     server.ask(Ask::delete(&format!("{MAPS}/owner"))).await.expect(200);
     server.until_gone(&format!("{MAPS}/child")).await;
-    assert_eq!(panics(&server, "housekeeping").await, 10);
+    assert_eq!(panics(&server, "controllers").await, 10);
     assert!(panics(&server, "compaction").await >= 1);
 }
 

@@ -88,7 +88,7 @@ async fn a_quota_can_be_raised_lowered_joined_by_another_and_deleted() {
 async fn quotas_count_themselves_and_kinds_of_definitions() {
     let server = limited(json!({ "resourcequotas": "1", "count/widgets.example.com": "1" })).await;
     create(&server, QUOTAS, "another").await.expect(403);
-    server.tend();
+    server.start_controllers();
     let used = |count: Value| {
         move |answer: &Answer| answer.body["status"]["used"]["count/widgets.example.com"] == count
     };
@@ -153,7 +153,7 @@ async fn what_objects_say_is_counted_too() {
 #[tokio::test]
 async fn the_status_reports_usage() {
     let server = limited(json!({ "count/secrets": "3", "configmaps": "9", "cpu": "1" })).await;
-    server.tend();
+    server.start_controllers();
     let status = |used: Value, hard: Value| {
         let wanted = json!({ "hard": hard, "used": used });
         move |answer: &Answer| answer.body["status"] == wanted
@@ -186,7 +186,7 @@ async fn what_is_not_enforced_is_warned_about() {
 #[tokio::test]
 async fn a_quota_takes_no_namespace_its_default_objects() {
     let server = limited(json!({ "configmaps": "0" })).await;
-    server.tend();
+    server.start_controllers();
     let own = "/api/v1/namespaces/team/configmaps/kube-root-ca.crt";
     server.until(own, |answer| answer.code == 200).await;
     server.ask(Ask::delete(own)).await.expect(200);
@@ -231,6 +231,6 @@ async fn concurrent_creates_use_a_quota_up_and_never_exceed_it() {
     create(&server, SECRETS, "f").await.expect(201);
     let refused = create(&server, SECRETS, "g").await;
     assert!(refused.refusal().2.contains("used: count/secrets=10, limited: count/secrets=10"), "{refused:?}");
-    server.tend();
+    server.start_controllers();
     server.until(QUOTA, |answer| answer.body["status"]["used"]["count/secrets"] == "10").await;
 }

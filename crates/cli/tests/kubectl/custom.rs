@@ -3,7 +3,7 @@
 use checks::kubectl::Kubectl;
 use serde_json::json;
 
-use super::{kubectl, kubectl_with_housekeeping};
+use super::{kubectl, kubectl_with_controllers};
 
 /// A kind with a schema, defaults, columns, status and scale, in a group of the test's own.
 fn definition(group: &str) -> String {
@@ -182,7 +182,7 @@ fn definitions_are_checked_too() {
 
 #[test]
 fn a_definition_takes_its_objects_along() {
-    let Some(kubectl) = kubectl_with_housekeeping() else { return };
+    let Some(kubectl) = kubectl_with_controllers() else { return };
     let group = "end.example.com";
     harbour(&kubectl, group);
     kubectl.ok_with("apply -f -", &ship(group, "beagle", "{captain: fitzroy}"));

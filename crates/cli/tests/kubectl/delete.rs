@@ -2,7 +2,7 @@
 
 use checks::kubectl::Kubectl;
 
-use super::{WEB, kubectl, kubectl_with_housekeeping};
+use super::{WEB, kubectl, kubectl_with_controllers};
 
 #[test]
 fn delete_by_name_label_and_file() {
@@ -70,7 +70,7 @@ fn family(kubectl: &Kubectl) {
 
 #[test]
 fn background_deletion_takes_dependents_along() {
-    let Some(kubectl) = kubectl_with_housekeeping() else { return };
+    let Some(kubectl) = kubectl_with_controllers() else { return };
     family(&kubectl);
     kubectl.ok("delete configmap owner --cascade=background");
     kubectl.ok("wait secret/child --for=delete --timeout=20s");
@@ -79,7 +79,7 @@ fn background_deletion_takes_dependents_along() {
 
 #[test]
 fn foreground_deletion_takes_dependents_first() {
-    let Some(kubectl) = kubectl_with_housekeeping() else { return };
+    let Some(kubectl) = kubectl_with_controllers() else { return };
     family(&kubectl);
     kubectl.ok(r#"patch secret child --type=merge -p '{"metadata":{"finalizers":["example.com/hold"]}}'"#);
     let mut delete = kubectl.start("delete configmap owner --cascade=foreground");
@@ -94,7 +94,7 @@ fn foreground_deletion_takes_dependents_first() {
 
 #[test]
 fn orphans_stay() {
-    let Some(kubectl) = kubectl_with_housekeeping() else { return };
+    let Some(kubectl) = kubectl_with_controllers() else { return };
     family(&kubectl);
     kubectl.ok("delete configmap owner --cascade=orphan");
     kubectl.fails("get configmap owner").complains("not found");
@@ -103,7 +103,7 @@ fn orphans_stay() {
 
 #[test]
 fn dependents_of_a_missing_owner_are_collected() {
-    let Some(kubectl) = kubectl_with_housekeeping() else { return };
+    let Some(kubectl) = kubectl_with_controllers() else { return };
     let child = "{apiVersion: v1, kind: Secret, metadata: {name: child, ownerReferences:
        [{apiVersion: v1, kind: ConfigMap, name: gone, uid: 00000000-0000-4000-8000-000000000000}]}}";
     kubectl.ok_with("create -f -", child);
@@ -112,7 +112,7 @@ fn dependents_of_a_missing_owner_are_collected() {
 
 #[test]
 fn namespaces_come_with_their_objects_and_go_with_them() {
-    let Some(kubectl) = kubectl_with_housekeeping() else { return };
+    let Some(kubectl) = kubectl_with_controllers() else { return };
     kubectl.ok("create namespace shop").prints("namespace/shop created\n");
     kubectl.ok("wait -n shop serviceaccount/default --for=create --timeout=20s");
     kubectl.ok("wait -n shop configmap/kube-root-ca.crt --for=create --timeout=20s");
