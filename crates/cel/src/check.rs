@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::ast::{Access, Expr, Literal, Node};
-use crate::functions::{Hooks, time};
+use crate::functions::Hooks;
 use crate::issue::Issue;
 use crate::signatures;
+use crate::time_text;
 use crate::types::Type;
 
 mod cost;
@@ -202,8 +203,8 @@ impl<'e> Checker<'e> {
         let Node::Literal(Literal::String(text)) = &last.node else { return };
         let invalid = match function {
             "matches" | "find" | "findAll" => (self.environment.hooks.pattern)(text).is_err(),
-            "duration" => time::duration(text).is_none(),
-            "timestamp" => time::timestamp(text).is_none(),
+            "duration" => time_text::duration(text).is_none(),
+            "timestamp" => time_text::timestamp(text).is_none(),
             _ => false,
         };
         if invalid {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::ast::{Access, Expr, Literal, Node};
+use crate::authorizer::{AccessCheck, CHECK_COST, Decision};
 use crate::budget::{Budget, Failure};
-use crate::functions::access::{CHECK_COST, Decision, Question};
 use crate::functions::{self, Hooks};
 use crate::signatures;
 use crate::value::{Key, List, Map, Text, Value};
@@ -34,7 +34,7 @@ pub trait Activation<'a> {
     }
 
     /// Asks the authorizer whether the user may do this. Without an authorizer the answer is no.
-    fn decide(&self, question: &Question, verb: &str) -> Decision {
+    fn decide(&self, question: &AccessCheck, verb: &str) -> Decision {
         let _ = (question, verb);
         Decision::default()
     }
@@ -71,7 +71,9 @@ impl<'a> Machine<'a, '_> {
                     values.push(self.evaluate(arg)?);
                 }
                 match (function.as_str(), &values[..]) {
-                    ("check", [Value::Question(question), Value::String(verb)]) if question.is_complete() => {
+                    ("check", [Value::AccessCheck(question), Value::String(verb)])
+                        if question.is_complete() =>
+                    {
                         self.budget.charge(CHECK_COST)?;
                         Ok(Value::Decision(Rc::new(self.activation.decide(question, verb))))
                     }

@@ -8,15 +8,15 @@ use regex::Regex;
 use crate::budget::{Budget, Failure, tenth};
 use crate::value::{Key, Value};
 
-pub(crate) mod access;
 mod arithmetic;
+mod authorizer;
 mod convert;
 mod format;
 pub(crate) mod lists;
 mod network;
 mod optional;
 mod strings;
-pub(crate) mod time;
+mod time;
 mod versions;
 
 /// What the library needs of outside: other parts of a server know how to do it.
@@ -76,8 +76,8 @@ fn library<'a>(name: &str, args: &[Value<'a>], context: Context<'_>) -> Result<V
         Some(Value::String(text)) => strings::call(name, text, &args[1..], context)?,
         Some(Value::Optional(inner)) => optional::call(name, inner.as_deref(), &args[1..], context.budget)?,
         Some(Value::Timestamp(_) | Value::Duration(_)) => time::call(name, args, context.budget)?,
-        Some(Value::Question(question)) => access::ask(name, question, &args[1..], context)?,
-        Some(Value::Decision(decision)) => access::told(name, decision, &args[1..], context)?,
+        Some(Value::AccessCheck(check)) => authorizer::call_on_check(name, check, &args[1..], context)?,
+        Some(Value::Decision(decision)) => authorizer::call_on_decision(name, decision, &args[1..], context)?,
         _ => None,
     };
     if let Some(value) = by_target {
@@ -102,7 +102,7 @@ fn equal(args: &[Value<'_>], budget: &Budget) -> Result<bool, Failure> {
             | Value::Format(_)
             | Value::Url(_)
             | Value::Semver(_)
-            | Value::Question(_)
+            | Value::AccessCheck(_)
             | Value::Decision(_)
     );
     budget.charge(if is_opaque { 1 } else { tenth(one.size().min(two.size())) })?;

@@ -2,6 +2,7 @@
 //! Each is bounded in depth, steps and memory for every input. Must not know what a Kubernetes object is.
 
 mod ast;
+mod authorizer;
 mod budget;
 mod check;
 mod evaluate;
@@ -11,17 +12,18 @@ mod parse;
 mod signatures;
 #[cfg(test)]
 mod tests;
+mod time_text;
 mod token;
 mod types;
 mod value;
 
 use std::collections::BTreeSet;
 
+pub use authorizer::{AccessCheck, Decision, Resource, Target};
 pub use budget::{Budget, Failure};
 pub use check::Environment;
 pub use evaluate::Activation;
 pub use functions::Hooks;
-pub use functions::access::{Decision, Question, Resource, Target};
 pub use issue::Issues;
 pub use parse::RESERVED;
 pub use types::{Field, Object, Type, UNBOUNDED};

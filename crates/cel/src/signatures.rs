@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use crate::functions::access;
+use crate::authorizer;
 use crate::types::{Type, UNBOUNDED};
 
 /// One way to call a function.
@@ -37,11 +37,11 @@ const TYPE_NAMES: [&str; 24] = [
     "kubernetes.Quantity",
     "kubernetes.Semver",
     "kubernetes.NamedFormat",
-    access::AUTHORIZER,
-    access::PATH_CHECK,
-    access::GROUP_CHECK,
-    access::RESOURCE_CHECK,
-    access::DECISION,
+    authorizer::AUTHORIZER,
+    authorizer::PATH_CHECK,
+    authorizer::GROUP_CHECK,
+    authorizer::RESOURCE_CHECK,
+    authorizer::DECISION,
 ];
 
 /// The type of this name, if there is one.
@@ -133,11 +133,11 @@ impl Reader {
             "format" => Type::Opaque("kubernetes.NamedFormat"),
             "ip" => Type::Opaque("net.IP"),
             "cidr" => Type::Opaque("net.CIDR"),
-            "authorizer" => Type::Opaque(access::AUTHORIZER),
-            "pathcheck" => Type::Opaque(access::PATH_CHECK),
-            "groupcheck" => Type::Opaque(access::GROUP_CHECK),
-            "resourcecheck" => Type::Opaque(access::RESOURCE_CHECK),
-            "decision" => Type::Opaque(access::DECISION),
+            "authorizer" => Type::Opaque(authorizer::AUTHORIZER),
+            "pathcheck" => Type::Opaque(authorizer::PATH_CHECK),
+            "groupcheck" => Type::Opaque(authorizer::GROUP_CHECK),
+            "resourcecheck" => Type::Opaque(authorizer::RESOURCE_CHECK),
+            "decision" => Type::Opaque(authorizer::DECISION),
             param => Type::Param(param.bytes().next().unwrap_or(b'A').wrapping_sub(b'A')),
         }
     }

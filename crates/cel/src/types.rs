@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::functions::access;
+use crate::authorizer;
 
 /// No bound is known.
 pub const UNBOUNDED: u64 = u64::MAX;
@@ -73,9 +73,9 @@ impl Type {
     pub const TEXT: Self = Self::String(UNBOUNDED);
 
     /// The authorizer of one user or service account.
-    pub const AUTHORIZER: Self = Self::Opaque(access::AUTHORIZER);
+    pub const AUTHORIZER: Self = Self::Opaque(authorizer::AUTHORIZER);
     /// A permission check on a resource.
-    pub const RESOURCE_CHECK: Self = Self::Opaque(access::RESOURCE_CHECK);
+    pub const RESOURCE_CHECK: Self = Self::Opaque(authorizer::RESOURCE_CHECK);
 
     /// A list of elements of one type.
     pub fn list(element: Type) -> Self {

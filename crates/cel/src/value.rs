@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use crate::functions::access::{self, Decision, Question};
+use crate::authorizer::{self, AccessCheck, Decision};
 use crate::types::{Object, Type};
 
 mod compare;
@@ -55,7 +55,7 @@ pub enum Value<'a> {
     /// One of the formats of Kubernetes, by name.
     Format(&'static str),
     /// A permission check.
-    Question(Rc<Question>),
+    AccessCheck(Rc<AccessCheck>),
     /// The decision of a permission check.
     Decision(Rc<Decision>),
 }
@@ -221,8 +221,8 @@ impl<'a> Value<'a> {
             Self::Cidr(..) => "net.CIDR",
             Self::Semver(_) => "kubernetes.Semver",
             Self::Format(_) => "kubernetes.NamedFormat",
-            Self::Question(question) => question.type_name(),
-            Self::Decision(_) => access::DECISION,
+            Self::AccessCheck(question) => question.type_name(),
+            Self::Decision(_) => authorizer::DECISION,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cel::{Activation, Budget, Decision, Failure, Program, Question, Type, Value as Cel};
+use cel::{AccessCheck, Activation, Budget, Decision, Failure, Program, Type, Value as Cel};
 use serde_json::Value;
 
 use super::ExpressionAuthorizer;
@@ -84,7 +84,7 @@ impl<'a> Activation<'a> for Write<'a> {
         self.rights.dotted(variable, field)
     }
 
-    fn decide(&self, question: &Question, verb: &str) -> Decision {
+    fn decide(&self, question: &AccessCheck, verb: &str) -> Decision {
         self.rights.decide(question, verb)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use cel::{Decision, Question, Resource, Target, Value as Cel};
+use cel::{AccessCheck, Decision, Resource, Target, Value as Cel};
 use serde_json::Value;
 
 use super::WriteAttributes;
@@ -27,7 +27,7 @@ impl<'a> ExpressionAuthorizer<'a> {
 
     /// `authorizer`.
     pub fn variable<'v>(&self, name: &str) -> Option<Cel<'v>> {
-        (name == "authorizer").then(|| Cel::Question(Rc::default()))
+        (name == "authorizer").then(|| Cel::AccessCheck(Rc::default()))
     }
 
     /// `authorizer.requestResource`.
@@ -51,12 +51,12 @@ impl<'a> ExpressionAuthorizer<'a> {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         };
-        let question = Question { account: None, on: Target::Resource(resource) };
-        Some(Cel::Question(Rc::new(question)))
+        let question = AccessCheck { account: None, on: Target::Resource(resource) };
+        Some(Cel::AccessCheck(Rc::new(question)))
     }
 
     /// Asks RBAC whether the user or service account may do this.
-    pub fn decide(&self, question: &Question, verb: &str) -> Decision {
+    pub fn decide(&self, question: &AccessCheck, verb: &str) -> Decision {
         // As in Kubernetes, an account that is asked about belongs to the groups of accounts and to no other.
         let account = question.account.as_ref().map(|(namespace, name)| Identity {
             user: account_user(namespace, name),
@@ -73,7 +73,7 @@ impl<'a> ExpressionAuthorizer<'a> {
                 namespace: &resource.namespace,
                 name: &resource.name,
             }),
-            Target::Unsaid | Target::Group(_) => return Decision::default(),
+            Target::Unspecified | Target::Group(_) => return Decision::default(),
         };
         let reason = self.rbac.decide(identity, &Action { verb: verb.into(), on });
         Decision { is_allowed: reason.is_some(), reason: reason.unwrap_or_default(), error: None }

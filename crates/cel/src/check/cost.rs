@@ -3,8 +3,8 @@
 
 use super::Known;
 use crate::ast::{Expr, Literal, Node};
+use crate::authorizer::{CHECK_COST, selector_cost};
 use crate::budget::tenth;
-use crate::functions::access::{CHECK_COST, selector_cost};
 use crate::types::{Type, UNBOUNDED};
 
 /// What is known of a call's result.

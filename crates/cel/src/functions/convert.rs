@@ -1,7 +1,7 @@
 //! Type conversions: `int("5")`, `string(1.5)`, and `type()`.
 
 use crate::budget::{Budget, Failure};
-use crate::functions::time;
+use crate::time_text;
 use crate::value::Value;
 
 pub(super) fn call<'a>(name: &str, args: &[Value<'a>], budget: &Budget) -> Result<Value<'a>, Failure> {
@@ -93,7 +93,7 @@ fn to_string<'a>(value: &Value<'a>) -> Result<Value<'a>, Failure> {
             String::from_utf8(bytes.to_vec()).map_err(invalid)?
         }
         Value::Timestamp(moment) => moment.to_string(),
-        Value::Duration(nanoseconds) => time::seconds_text(*nanoseconds),
+        Value::Duration(nanoseconds) => time_text::seconds_text(*nanoseconds),
         Value::Ip(address) => address.to_string(),
         Value::Cidr(address, bits) => format!("{address}/{bits}"),
         _ => return Err(Failure::no_overload()),

@@ -1,7 +1,7 @@
 //! `"%s is %d".format([...])`.
 
 use crate::budget::{Budget, Failure};
-use crate::functions::time;
+use crate::time_text;
 use crate::value::{List, Value};
 
 /// More digits than a number has are of no use.
@@ -125,7 +125,7 @@ fn shown(value: &Value<'_>, budget: &Budget) -> Result<String, Failure> {
             budget.work(bytes.len() as u64)?;
             String::from_utf8_lossy(bytes).into_owned()
         }
-        Value::Duration(nanoseconds) => time::seconds_text(*nanoseconds),
+        Value::Duration(nanoseconds) => time_text::seconds_text(*nanoseconds),
         Value::Timestamp(moment) => moment.to_string(),
         Value::Type(name) => (*name).to_owned(),
         Value::List(list) => {

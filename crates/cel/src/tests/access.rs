@@ -9,7 +9,7 @@ struct Rights;
 
 impl<'a> Activation<'a> for Rights {
     fn variable(&self, name: &str) -> Option<Value<'a>> {
-        (name == "authorizer").then(|| Value::Question(Rc::default()))
+        (name == "authorizer").then(|| Value::AccessCheck(Rc::default()))
     }
 
     fn dotted(&self, variable: &str, field: &str) -> Option<Value<'a>> {
@@ -19,11 +19,12 @@ impl<'a> Activation<'a> for Rights {
             name: "m".into(),
             ..Resource::default()
         };
-        let question = Question { account: None, on: Target::Resource(resource) };
-        (variable == "authorizer" && field == "requestResource").then(|| Value::Question(Rc::new(question)))
+        let question = AccessCheck { account: None, on: Target::Resource(resource) };
+        (variable == "authorizer" && field == "requestResource")
+            .then(|| Value::AccessCheck(Rc::new(question)))
     }
 
-    fn decide(&self, question: &Question, verb: &str) -> Decision {
+    fn decide(&self, question: &AccessCheck, verb: &str) -> Decision {
         let is_allowed = match (&question.account, &question.on) {
             (Some(account), _) => *account == ("ns".to_owned(), "robot".to_owned()),
             (None, Target::Path(path)) => path == "/healthz",

@@ -24,7 +24,7 @@ impl Value<'_> {
             (Value::Cidr(one, bits), Value::Cidr(two, bits2)) => (one, bits) == (two, bits2),
             (Value::Semver(one), Value::Semver(two)) => one == two,
             (Value::Format(one), Value::Format(two)) => one == two,
-            (Value::Question(one), Value::Question(two)) => one == two,
+            (Value::AccessCheck(one), Value::AccessCheck(two)) => one == two,
             (Value::Decision(one), Value::Decision(two)) => one == two,
             (Value::Optional(None), Value::Optional(None)) => true,
             (Value::Optional(Some(one)), Value::Optional(Some(two))) => one.equals(two, budget)?,

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use serde_json::Value as Json;
 
 use super::{List, Map, Text, Value};
-use crate::functions::time;
+use crate::time_text;
 use crate::types::Type;
 
 /// Nothing is known of what is inside of something of which nothing is known.
@@ -51,8 +51,10 @@ impl<'a> Value<'a> {
 /// Text that does not have the form its type promises stays text.
 fn from_text<'a>(text: &'a str, kind: &Type) -> Value<'a> {
     let read = match kind {
-        Type::Timestamp(_) => time::timestamp(text).or_else(|| time::date(text)).map(Value::Timestamp),
-        Type::Duration(_) => time::duration(text).map(Value::Duration),
+        Type::Timestamp(_) => {
+            time_text::timestamp(text).or_else(|| time_text::date(text)).map(Value::Timestamp)
+        }
+        Type::Duration(_) => time_text::duration(text).map(Value::Duration),
         Type::Bytes(_) => {
             let bytes = base64::engine::general_purpose::STANDARD.decode(text).ok();
             bytes.map(|bytes| Value::Bytes(bytes.into()))

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use cel::{Activation, Budget, Decision, Failure, Program, Question, Type, Value as Cel};
+use cel::{AccessCheck, Activation, Budget, Decision, Failure, Program, Type, Value as Cel};
 use serde_json::Value;
 
 use super::policy::{Compiled, Policy, Validation};
@@ -48,7 +48,7 @@ impl<'a> Activation<'a> for Scene<'a> {
         self.rights.dotted(variable, field)
     }
 
-    fn decide(&self, question: &Question, verb: &str) -> Decision {
+    fn decide(&self, question: &AccessCheck, verb: &str) -> Decision {
         self.rights.decide(question, verb)
     }
 
