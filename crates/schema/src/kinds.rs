@@ -1,18 +1,13 @@
 //! The table of built-in kinds, generated from Kubernetes' published discovery and OpenAPI documents:
 //! what exists, by which names, with which verbs and shape. Must not know how a kind behaves.
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
 use serde::Deserialize;
-use serde_json::Value;
 
-use crate::structural::Schema;
-
-mod decode;
-mod table;
-
-use table::Table;
-pub use table::inflate;
+use crate::structural::builtin::kinds_source;
+pub use crate::structural::builtin::{definition, definition_named, index_named, name, source};
+pub use crate::structural::table::inflate;
 
 /// One built-in kind in one version.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -64,7 +59,7 @@ pub struct Subresource {
 /// version of a group first.
 pub fn all() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
-        serde_json::from_str(table().kinds()).expect("the committed table is tested to hold kinds")
+        serde_json::from_str(kinds_source()).expect("the committed table is tested to hold kinds")
     });
     &KINDS
 }
@@ -72,43 +67,6 @@ pub fn all() -> &'static [Kind] {
 /// The built-in kind of this group, version and kind.
 pub fn find(group: &str, version: &str, kind: &str) -> Option<&'static Kind> {
     all().iter().find(|one| one.group == group && one.version == version && one.kind == kind)
-}
-
-/// The built-in definition at a place in the table; the empty schema for a place outside of it.
-pub fn definition(index: u16) -> &'static Schema {
-    static DECODED: LazyLock<Vec<OnceLock<Schema>>> =
-        LazyLock::new(|| table().definitions().map(|_| OnceLock::new()).collect());
-    static EMPTY: LazyLock<Schema> = LazyLock::new(Schema::default);
-    match DECODED.get(usize::from(index)) {
-        Some(place) => place.get_or_init(|| decode::schema(name(index), source(index))),
-        None => &EMPTY,
-    }
-}
-
-/// The built-in definition of this name, such as `io.k8s.api.core.v1.PodSpec`.
-pub fn definition_named(name: &str) -> Option<&'static Schema> {
-    index_named(name).map(definition)
-}
-
-/// The place of the definition of this name.
-pub fn index_named(name: &str) -> Option<u16> {
-    table().index(name)
-}
-
-/// The name of the definition at a place; none for a derived one (a reference with something beside it).
-pub fn name(index: u16) -> Option<&'static str> {
-    table().name(index)
-}
-
-/// The definition at a place as OpenAPI writes it, with places instead of names in `$ref`.
-pub fn source(index: u16) -> Value {
-    let text = table().source(index).unwrap_or("{}");
-    serde_json::from_str(text).expect("the committed table is tested to hold JSON")
-}
-
-fn table() -> &'static Table {
-    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(include_bytes!("../data/kinds.bin")));
-    &TABLE
 }
 
 #[cfg(test)]

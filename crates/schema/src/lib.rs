@@ -5,11 +5,9 @@
 pub mod decode;
 pub mod expressions;
 pub mod kinds;
-mod object_meta;
 pub mod openapi;
 pub mod protobuf;
 mod structural;
 pub mod validate;
 
-pub use object_meta::object_meta;
 pub use structural::*;

@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub(crate) mod builtin;
 mod decode;
 mod default;
+mod object_meta;
 mod parse;
 mod prune;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod unknown;
@@ -19,9 +22,21 @@ mod unknown;
 pub use decode::decode_fault;
 pub use decode::{DefinitionName, converter_fault, decode_builtin, drop_nulls};
 pub use default::{apply_defaults, prune_nulls};
+pub use object_meta::object_meta;
 pub use prune::prune;
 pub use unknown::drop_unknown;
 pub use unknown::{duplicate_fields, strict_error, strict_lines, strict_lines_in_order, unknown_fields};
+
+/// Values and schemas nest no deeper than this; the JSON reader stops earlier.
+pub const DEPTH_MAX: usize = 150;
+
+/// The path of a field of the object at `path`.
+pub fn child(path: &str, name: &str) -> String {
+    match path {
+        "" => name.to_owned(),
+        _ => format!("{path}.{name}"),
+    }
+}
 
 /// One node of a structural schema.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -160,7 +175,7 @@ impl Deref for SchemaRef {
     fn deref(&self) -> &Schema {
         match self {
             Self::Inline(schema) => schema,
-            Self::Builtin(index) => crate::kinds::definition(*index),
+            Self::Builtin(index) => builtin::definition(*index),
         }
     }
 }

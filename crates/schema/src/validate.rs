@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::structural::Schema;
+pub use crate::structural::{DEPTH_MAX, child};
 use apimachinery::error::FieldError;
 
 mod embedded;
@@ -20,9 +21,6 @@ pub use formats::holds as format_holds;
 pub use formats::is_known as is_known_format;
 pub use pattern::{compiled as compiled_pattern, fault as pattern_fault};
 
-/// Values and schemas nest no deeper than this; the JSON reader stops earlier.
-pub const DEPTH_MAX: usize = 150;
-
 /// Only the OpenAPI rules: types, enums, bounds, patterns, formats and their combinations. `path` goes
 /// before every field and is empty at the root of an object.
 pub fn validate_schema(value: &Value, old: Option<&Value>, schema: &Schema, path: &str) -> Vec<FieldError> {
@@ -38,12 +36,4 @@ pub fn validate_embedded(value: &Value, schema: &Schema, path: &str) -> Vec<Fiel
 /// Only `x-kubernetes-list-type`: the elements of sets and maps differ.
 pub fn validate_lists(value: &Value, schema: &Schema, path: &str) -> Vec<FieldError> {
     lists::check(value, schema, path, 0)
-}
-
-/// The path of a field of the object at `path`.
-pub fn child(path: &str, name: &str) -> String {
-    match path {
-        "" => name.to_owned(),
-        _ => format!("{path}.{name}"),
-    }
 }

@@ -3,8 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Schema, SchemaRef, Type};
-use crate::validate::{DEPTH_MAX, child};
+use super::{DEPTH_MAX, Schema, SchemaRef, Type, child};
 use apimachinery::error::ApiError;
 use apimachinery::gotext::{json_type, quoted};
 use apimachinery::quantity::Quantity;

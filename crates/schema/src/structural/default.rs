@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::Schema;
-use crate::validate::DEPTH_MAX;
+use super::{DEPTH_MAX, Schema};
 
 /// Gives absent fields their defaults, at every depth; a null that may not be null counts as absent.
 pub fn apply_defaults(value: &mut Value, schema: &Schema) {

@@ -3,9 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Schema, default, unknown};
-use crate::object_meta;
-use crate::validate::{DEPTH_MAX, child};
+use super::{DEPTH_MAX, Schema, child, default, object_meta, unknown};
 
 /// Drops unknown fields and answers with their paths: those of `metadata` first, then the others, then
 /// those in the metadata of embedded resources.

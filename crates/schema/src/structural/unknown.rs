@@ -3,8 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Schema, default};
-use crate::validate::{DEPTH_MAX, child};
+use super::{DEPTH_MAX, Schema, child, default};
 use apimachinery::error::ApiError;
 use apimachinery::gotext::quoted;
 

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{DEPTH_MAX, child};
-use crate::structural::Schema;
+use crate::structural::{DEPTH_MAX, Schema, child};
 use apimachinery::error::FieldError;
 use apimachinery::metadata;
 use apimachinery::names::{self, NameRule};

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{DEPTH_MAX, child};
-use crate::structural::{ListType, Schema};
+use crate::structural::{DEPTH_MAX, ListType, Schema, child};
 use apimachinery::error::FieldError;
 
 /// Checks the lists in a value, at any depth.

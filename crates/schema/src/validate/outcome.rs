@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::child;
+use crate::structural::child;
 use apimachinery::error::{FieldError, FieldErrorKind};
 
 /// One failure, in two wordings: the message that identifies it for deduplication, and the field error.

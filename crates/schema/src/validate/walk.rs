@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 
 use super::outcome::{Failure, Outcome};
-use super::{DEPTH_MAX, formats, scalar};
-use crate::structural::{ListType, Rules, Schema, Type};
+use super::{formats, scalar};
+use crate::structural::{DEPTH_MAX, ListType, Rules, Schema, Type};
 use apimachinery::error::FieldErrorKind;
 use apimachinery::gotext::quoted;
 

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::REPORTED_MAX;
-use crate::validate::child;
+use crate::structural::child;
 
 /// The paths of keys that stand twice, each once, in the order of the document. Stops where the text stops
 /// being JSON.

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 
-use crate::structural::Schema;
+use super::Schema;
 
 /// The schema of `metadata`, shared by every custom kind.
 pub fn object_meta() -> &'static Arc<Schema> {
