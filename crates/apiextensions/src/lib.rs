@@ -91,3 +91,14 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
 fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
+
+/// Whether a field of a schema says anything: Go's zero values say nothing.
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(set) => *set,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Number(_) | Value::Object(_) => true,
+    }
+}

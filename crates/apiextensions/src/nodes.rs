@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{defaults, fields, flag, list, structural, text, texts};
+use super::{defaults, fields, flag, is_set, list, structural, text, texts};
 use apimachinery::error::FieldError;
 use schema::Schema;
 
@@ -101,17 +101,6 @@ fn root_fields(schema: &Value, path: &str) -> Vec<FieldError> {
                   Properties ExternalDocs Example XPreserveUnknownFields XValidations] fields are allowed at \
                   the root of the schema if the status subresource is enabled";
     vec![FieldError::invalid(path, schema.clone(), detail)]
-}
-
-/// Whether a field of a schema says anything: Go's zero values say nothing.
-pub(super) fn is_set(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(set) => *set,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Number(_) | Value::Object(_) => true,
-    }
 }
 
 /// What the nodes above a node forbid it.

@@ -3,8 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::nodes::is_set;
-use super::{fields, flag, list, text};
+use super::{fields, flag, is_set, list, text};
 use apimachinery::error::FieldError;
 use schema::validate::pattern_fault;
 

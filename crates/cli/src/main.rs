@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 mod apply;
@@ -16,6 +15,7 @@ mod controllers;
 mod crds;
 mod demo;
 mod encryption_key;
+mod errors;
 mod feature_gates;
 mod get;
 mod greeting;
@@ -38,6 +38,7 @@ mod reconcile;
 #[cfg(test)]
 mod reference;
 mod rollout;
+mod runtime;
 mod security;
 mod shell;
 #[cfg(test)]
@@ -54,6 +55,9 @@ mod version;
 mod wait;
 mod watch;
 mod why;
+
+use errors::{Hint, causes, report};
+use runtime::asking;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -188,62 +192,4 @@ fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
         report(&error);
         ExitCode::FAILURE
     })
-}
-
-/// Runs a command that only talks to servers; it needs no more than this thread.
-fn asking<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.context("start the runtime")?.block_on(command)
-}
-
-/// An error is one line: what was tried and why it failed; a hint, where there is one, is a second.
-#[expect(clippy::print_stderr, reason = "stderr is where errors are reported")]
-fn report(error: &anyhow::Error) {
-    let hint = error.chain().find_map(|cause| cause.downcast_ref::<Hint>());
-    eprintln!("{}", text::talk("error: ", &causes(error)));
-    if let Some(Hint(hint)) = hint {
-        eprintln!("{}", text::talk("hint: ", hint));
-    }
-}
-
-/// What was tried and why it failed, without the hint. Client errors are shortened to the message, without what
-/// libraries add around it.
-fn causes(error: &anyhow::Error) -> String {
-    let mut causes = Vec::new();
-    for cause in error.chain().filter(|cause| !cause.is::<Hint>()) {
-        if let Some(error) = cause.downcast_ref::<kube::Error>() {
-            causes.push(::controllers::rest::described(error));
-            break;
-        }
-        causes.push(cause.to_string());
-        if cause.is::<::controllers::rest::Error>() {
-            break;
-        }
-    }
-    causes.join(": ")
-}
-
-/// What the user can do about an error; the last link of its chain.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Hint(String);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_of_clients_are_told_in_plain_words() {
-        let refused = || kube::Error::Service(Box::new(std::io::Error::from_raw_os_error(111)));
-        let error = anyhow::Error::new(refused()).context("ask for the list");
-        assert_eq!(causes(&error), "ask for the list: connection refused");
-        let error = ::controllers::rest::Error::Unreachable {
-            action: "get /x".to_owned(),
-            source: Box::new(refused()),
-        };
-        let error = anyhow::Error::new(error).context("read it");
-        assert_eq!(causes(&error), "read it: get /x: connection refused");
-        let error = anyhow::Error::new(Hint("do this".to_owned())).context("it failed");
-        assert_eq!(causes(&error), "it failed");
-    }
 }

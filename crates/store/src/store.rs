@@ -9,25 +9,9 @@ use crate::disk::{self, Counters, RealFiles};
 use crate::index::Index;
 use crate::writer::Writer;
 use crate::{
-    Encryption, Entry, Measure, OpenError, Page, Range, ReadError, Revision, Scan, Stats, StorageError,
-    Tally, Usage, Watch, Write, WriteError,
+    Encryption, Entry, Measure, OpenError, Options, Page, Range, ReadError, Revision, Scan, Stats,
+    StorageError, Tally, Usage, Watch, Write, WriteError,
 };
-
-/// What can be set about a store on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// A log file that has grown to this size is followed by a new one; also how much log must be dead
-    /// before a compaction rewrites the live entries.
-    pub segment_bytes: u64,
-    /// The largest value that is taken.
-    pub value_bytes_max: usize,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { segment_bytes: 32 << 20, value_bytes_max: 8 << 20 }
-    }
-}
 
 /// A revisioned key-value store; clones are handles of the same one.
 #[derive(Clone)]
