@@ -69,3 +69,20 @@ fn a_circle_of_modules_is_refused() {
     let circle = "modules of apimachinery use each other in a circle: quantity, selector";
     assert!(!ok && said.contains(circle), "{said}");
 }
+
+#[test]
+fn a_circle_behind_a_name_of_the_root_is_refused() {
+    let Some(workspace) = Workspace::copy() else { return };
+    // `value` uses `types`, and the root re-exports `Value`.
+    workspace.prepend("crates/cel/src/types.rs", "use crate::Value as _;\n");
+    // At the top, `super` is the root.
+    workspace.prepend("crates/apimachinery/src/quantity.rs", "use super::selector as _;\n");
+    workspace.prepend("crates/apimachinery/src/selector.rs", "use super::{quantity as _};\n");
+    let (ok, said) = workspace.check();
+    for circle in [
+        "modules of cel use each other in a circle: types, value",
+        "modules of apimachinery use each other in a circle: quantity, selector",
+    ] {
+        assert!(!ok && said.contains(circle), "{said}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The documents of this repository say what its code and its scenarios do: every rule that is cited is defined in
 //! docs/behaviour and shown by a scenario, references have everything there is, and links lead somewhere.
 
+mod architecture;
 mod citations;
 mod events;
 mod keys;
@@ -8,3 +9,4 @@ mod links;
 mod repository;
 mod rules;
 mod sections;
+mod walkthroughs;
