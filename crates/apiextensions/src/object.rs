@@ -46,7 +46,7 @@ impl CustomKind {
         errors.extend(version.scale.iter().flat_map(|scale| scale.validate(object)));
         errors.extend(validate::validate_embedded(object, &version.schema, ""));
         errors.extend(validate::validate_lists(object, &version.schema, ""));
-        version.obey_rules(object, None, errors).errors
+        version.validate_rules(object, None, errors).errors
     }
 
     /// Everything that is wrong with a changed object. Old faults of unchanged values are let through.
@@ -64,7 +64,7 @@ impl CustomKind {
         if validate::validate_lists(old, &version.schema, "").is_empty() {
             errors.extend(validate::validate_lists(object, &version.schema, ""));
         }
-        version.obey_rules(object, Some(old), errors)
+        version.validate_rules(object, Some(old), errors)
     }
 
     /// Everything that is wrong with a change of the status alone.
@@ -77,7 +77,7 @@ impl CustomKind {
             errors.extend(validate::validate_schema(status, old.get("status"), schema, "status"));
         }
         errors.extend(version.scale.iter().flat_map(|scale| scale.validate_status(object)));
-        version.obey_rules(object, Some(old), errors)
+        version.validate_rules(object, Some(old), errors)
     }
 
     fn validate_type(&self, version: &CustomVersion, object: &Value) -> Vec<FieldError> {
@@ -95,7 +95,7 @@ impl CustomKind {
 impl CustomVersion {
     /// Asks the rules of the definition, unless what is wrong already would make them fail for no reason of their
     /// own.
-    fn obey_rules(&self, object: &Value, old: Option<&Value>, mut errors: Vec<FieldError>) -> Verdict {
+    fn validate_rules(&self, object: &Value, old: Option<&Value>, mut errors: Vec<FieldError>) -> Verdict {
         use FieldErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
         let Some(rules) = &self.rules else { return Verdict { errors, warnings: Vec::new() } };
         let blocks = |error: &FieldError| {

@@ -9,10 +9,10 @@ use super::{list, text};
 use schema::expressions::{declared, hooks};
 
 mod check;
-mod judge;
+mod evaluate;
 mod path;
 
-pub use judge::Verdict;
+pub use evaluate::Verdict;
 
 pub(super) use check::check;
 pub(super) use path::field_path;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use apimachinery::recorded::{check_all, lines};
 
-mod laws;
+mod properties;
 mod status;
 
 fn expected(case: &Value, key: &str) -> Vec<String> {

@@ -70,7 +70,7 @@ impl JsonPath {
 
     /// The values at the path, in order; missing fields are no error.
     pub fn find<'a>(&'a self, value: &'a Value) -> Result<Vec<&'a Value>, String> {
-        evaluate::steps(&self.steps, vec![value], &evaluate::Looks::all())
+        evaluate::steps(&self.steps, vec![value], &evaluate::VisitBudget::all())
     }
 
     /// The first value at the path; nothing where the path does not fit.

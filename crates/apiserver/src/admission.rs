@@ -138,7 +138,7 @@ impl AdmissionChain {
             version: &call.resource.version,
             resource: &call.resource.plural,
             kind: &call.resource.kind,
-            subresource: call.part(),
+            subresource: call.subresource(),
             old,
             dry_run,
             identity: &call.identity,

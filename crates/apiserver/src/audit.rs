@@ -44,13 +44,13 @@ pub(crate) struct Record {
     omitted: Vec<Stage>,
     event: Value,
     request: Option<Bytes>,
-    notes: Notes,
+    audit_annotations: AuditAnnotations,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
 /// What the handlers of a request add to its audit event.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Notes(Arc<Mutex<Noted>>);
+pub(crate) struct AuditAnnotations(Arc<Mutex<Noted>>);
 
 #[derive(Debug, Clone, Default)]
 struct Noted {
@@ -59,7 +59,7 @@ struct Noted {
     created_name: String,
 }
 
-impl Notes {
+impl AuditAnnotations {
     fn with<Answer>(&self, work: impl FnOnce(&mut Noted) -> Answer) -> Answer {
         work(&mut self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
@@ -69,7 +69,7 @@ impl Notes {
         self.with(|noted| name.clone_into(&mut noted.created_name));
     }
 
-    /// Adds a note; what is noted twice is written with a comma between.
+    /// Adds an annotation; what is added twice is written with a comma between.
     pub fn add(&self, key: &str, value: &str) {
         self.with(|noted| noted.add(key, value));
     }
@@ -77,10 +77,10 @@ impl Notes {
 
 impl Noted {
     fn add(&mut self, key: &str, value: &str) {
-        let note = self.annotations.entry(key.to_owned()).or_default();
-        match note.is_empty() {
-            true => note.push_str(value),
-            false if note != value => *note = format!("{note}, {value}"),
+        let annotation = self.annotations.entry(key.to_owned()).or_default();
+        match annotation.is_empty() {
+            true => annotation.push_str(value),
+            false if annotation != value => *annotation = format!("{annotation}, {value}"),
             false => {}
         }
     }
@@ -125,8 +125,9 @@ impl Audit {
         }
         let mut event = new_event(level, id, parts, identity, action, target);
         event["requestReceivedTimestamp"] = time(now()).into();
-        let (notes, now) = (Notes::default(), now.clone());
-        let record = Record { audit: self.clone(), level, omitted, event, request: None, notes, now };
+        let (audit_annotations, now) = (AuditAnnotations::default(), now.clone());
+        let record =
+            Record { audit: self.clone(), level, omitted, event, request: None, audit_annotations, now };
         record.write(Stage::RequestReceived, Value::Null);
         Some(record)
     }
@@ -229,8 +230,8 @@ fn escaped(line: String) -> String {
 
 impl Record {
     /// Shares what the handlers of the request add to its event.
-    pub fn follow(&mut self, notes: &Notes) {
-        self.notes = notes.clone();
+    pub fn follow(&mut self, annotations: &AuditAnnotations) {
+        self.audit_annotations = annotations.clone();
     }
 
     /// Records the authorization decision and its reason.
@@ -277,7 +278,7 @@ impl Record {
             return;
         }
         let mut event = self.event.clone();
-        let noted = self.notes.with(|noted| noted.clone());
+        let noted = self.audit_annotations.with(|noted| noted.clone());
         for (key, value) in noted.annotations {
             event["annotations"][key] = value.into();
         }

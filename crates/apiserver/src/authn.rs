@@ -49,8 +49,8 @@ pub const CONTROLLERS: &str = "system:controller:apiserver";
 pub(crate) enum Credential {
     /// A certificate that our authority signed, and the second it ends.
     Certificate { identity: Identity, not_after: i64 },
-    /// A certificate that proves nothing here.
-    Stranger,
+    /// A certificate of an authority that this server does not trust.
+    UnknownAuthority,
 }
 
 impl Identity {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Method;
 
-use crate::audit::Notes;
+use crate::audit::AuditAnnotations;
 use crate::authn::Identity;
 use crate::http::Query;
 use crate::http::content::Accepted;
@@ -34,7 +34,7 @@ pub(crate) struct Call {
     /// The kubectl command that sends it, such as `kubectl logs`; empty for other clients.
     pub command: String,
     /// What is to be written down about the request.
-    pub notes: Notes,
+    pub audit_annotations: AuditAnnotations,
 }
 
 impl Call {
@@ -49,7 +49,7 @@ impl Call {
     }
 
     /// The subresource, empty for the object itself.
-    pub fn part(&self) -> &str {
+    pub fn subresource(&self) -> &str {
         self.subresource.as_deref().unwrap_or_default()
     }
 
@@ -65,7 +65,7 @@ impl Call {
             identity: collection.identity.clone(),
             user_agent: collection.user_agent.clone(),
             command: collection.command.clone(),
-            notes: collection.notes.clone(),
+            audit_annotations: collection.audit_annotations.clone(),
         }
     }
 }

@@ -72,7 +72,7 @@ impl Conversion {
         };
         let objects = objects.into_iter().map(|(_, object)| object).collect();
         let mut objects = self.converted(converter, &resource.api_version(), objects).await?;
-        objects.iter_mut().for_each(|object| resource.tidy(object));
+        objects.iter_mut().for_each(|object| resource.fit_to_schema(object));
         Ok(objects)
     }
 
@@ -102,7 +102,7 @@ impl Conversion {
             let count = rest.iter().position(is_enough).unwrap_or(rest.len()).max(1);
             let (batch, later) = rest.split_at(count);
             let sent: Vec<&Value> = batch.iter().map(|place| &objects[*place]).collect();
-            let answered = self.ask_converter(converter, wanted, &sent).await.map_err(unclassified)?;
+            let answered = self.call_converter(converter, wanted, &sent).await.map_err(unclassified)?;
             for (place, object) in batch.iter().zip(answered) {
                 objects[*place] = object;
             }
@@ -111,7 +111,7 @@ impl Conversion {
         Ok(objects)
     }
 
-    async fn ask_converter(
+    async fn call_converter(
         &self,
         converter: &Converter,
         wanted: &str,

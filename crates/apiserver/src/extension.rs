@@ -29,7 +29,7 @@ pub struct Extension {
     /// What it serves.
     pub resources: &'static [Computed],
     /// Answers requests.
-    pub answer: Answering,
+    pub answer: Handler,
     /// Says where the pods run that a kubectl command looks for.
     pub pods: PodsElsewhere,
 }
@@ -56,7 +56,7 @@ pub struct PodQuery<'a> {
 }
 
 /// Answers a request with a document, or refuses it.
-pub type Answering = Arc<dyn Fn(&Request<'_>) -> Result<Value, ApiError> + Send + Sync>;
+pub type Handler = Arc<dyn Fn(&Request<'_>) -> Result<Value, ApiError> + Send + Sync>;
 
 /// A request for a computed resource that its sender may make.
 pub struct Request<'a> {
@@ -163,12 +163,12 @@ impl Caller<'_> {
 /// An extension as the server keeps it.
 pub(crate) struct Served {
     pub extension: Extension,
-    /// Room for requests that are computed.
-    pub room: Semaphore,
+    /// The concurrency limit of computed requests.
+    pub in_flight: Semaphore,
 }
 
 impl From<Extension> for Served {
     fn from(extension: Extension) -> Self {
-        Self { extension, room: Semaphore::new(IN_FLIGHT) }
+        Self { extension, in_flight: Semaphore::new(IN_FLIGHT) }
     }
 }

@@ -95,7 +95,7 @@ pub(crate) struct WatchPermit {
     user: Box<str>,
 }
 
-const BUSY: &str = "too many requests, please try again later";
+const TOO_MANY_REQUESTS: &str = "too many requests, please try again later";
 
 impl FairQueue {
     pub fn new(limits: Limits) -> Self {
@@ -128,7 +128,7 @@ impl FairQueue {
                 let share = CpuShare::new(self.clone(), threads);
                 Ok(Some(InFlightPermit { queue: self.clone(), user, running: None, share }))
             }
-            None => Err(ApiError::too_many_requests(BUSY, 1)),
+            None => Err(ApiError::too_many_requests(TOO_MANY_REQUESTS, 1)),
         }
     }
 
@@ -174,7 +174,7 @@ impl InFlightPermit {
             None => Some(Slot(Some(self.queue.clone()))),
             Some(turn) => match tokio::time::timeout(limits.queue_timeout, turn).await {
                 Ok(Ok(running)) => Some(running),
-                _ => return Err(ApiError::too_many_requests(BUSY, 1)),
+                _ => return Err(ApiError::too_many_requests(TOO_MANY_REQUESTS, 1)),
             },
         };
         Ok(())

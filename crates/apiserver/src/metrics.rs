@@ -17,7 +17,7 @@ pub(crate) type Source = Box<dyn Fn() -> String + Send + Sync>;
 pub(crate) struct Metrics {
     /// Requests by method and answer; held for moments. Both come from small sets, so it stays small.
     requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
-    besides: OnceLock<Source>,
+    external: OnceLock<Source>,
 }
 
 impl Metrics {
@@ -30,12 +30,12 @@ impl Metrics {
     /// Takes in where the rest comes from; only the first one counts.
     pub fn add(&self, source: Source) {
         // Only the embedding process calls this, once; a second source is ignored.
-        let _ = self.besides.set(source);
+        let _ = self.external.set(source);
     }
 
     /// What the embedding process counts, requests by answer, and the state of the store, in Prometheus' format.
     pub fn print(&self, text: &mut String, stats: &Stats) {
-        text.push_str(&self.besides.get().map(|source| source()).unwrap_or_default());
+        text.push_str(&self.external.get().map(|source| source()).unwrap_or_default());
         print_requests(text, &self.requests.lock().recovered().clone(), stats);
     }
 }

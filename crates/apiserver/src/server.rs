@@ -85,7 +85,7 @@ impl ApiServer {
         self.engine.work_queue.enqueue(WorkItem::Namespace("default".to_owned()));
     }
 
-    /// Starts the tasks that tend to objects without being asked. They end with [`Self::shut_down`].
+    /// Starts the tasks that tend to objects without being authorized. They end with [`Self::shut_down`].
     pub fn start_controllers(&self) -> Vec<JoinHandle<()>> {
         self.start_controllers_with_history(HISTORY_KEPT, HISTORY_BYTES_MAX)
     }
@@ -123,7 +123,7 @@ impl ApiServer {
         self.engine.shutdown.cancel();
     }
 
-    /// Adds to what `/metrics` answers: text in Prometheus' format, made when it is asked for.
+    /// Adds to what `/metrics` answers: text in Prometheus' format, made when it is authorized for.
     pub fn add_metrics(&self, source: impl Fn() -> String + Send + Sync + 'static) {
         self.engine.metrics.add(Box::new(source));
     }
@@ -178,11 +178,11 @@ impl ApiServer {
         if let Some(share) = parts.extensions.get::<CpuShare>() {
             share.switch_to(authenticated.as_ref().ok());
         }
-        let let_in = authenticated.and_then(|identity| {
+        let admitted = authenticated.and_then(|identity| {
             let connection = parts.extensions.get::<ConnectionHandle>();
             connection.map_or(Ok(()), |connection| connection.authenticated(&identity)).map(|()| identity)
         });
-        let identity = match let_in {
+        let identity = match admitted {
             Ok(identity) => identity,
             Err(error) => {
                 self.note_refusal(&parts, &error);
@@ -203,9 +203,16 @@ impl ApiServer {
         let refused = reason.is_none().then(|| action.refusal(&identity));
         let answered = match refused {
             Some(refused) => Err(refused),
-            None => self.serve(Asked { parts, target, query, identity }, body, &mut record).await,
+            None => {
+                self.run_within_limits(
+                    AuthorizedRequest { parts, target, query, identity },
+                    body,
+                    &mut record,
+                )
+                .await
+            }
         };
-        finished(answered, record)
+        complete_audit(answered, record)
     }
 
     /// Writes the audit event of a request that could not be authenticated.
@@ -218,9 +225,9 @@ impl ApiServer {
     }
 
     /// Serves a request, within the limits of its user.
-    async fn serve<B>(
+    async fn run_within_limits<B>(
         &self,
-        asked: Asked,
+        authorized: AuthorizedRequest,
         body: B,
         record: &mut Option<Record>,
     ) -> Result<Response<Body>, ApiError>
@@ -228,18 +235,18 @@ impl ApiServer {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
     {
-        if asked.identity.is_internal {
-            return self.perform(asked, body, None, record).await;
+        if authorized.identity.is_internal {
+            return self.route(authorized, body, None, record).await;
         }
-        let permit = self.engine.queue.enter(&asked.identity)?;
+        let permit = self.engine.queue.enter(&authorized.identity)?;
         let limit = self.engine.queue.limits.request;
-        let served = tokio::time::timeout(limit, self.perform(asked, body, permit, record)).await;
+        let served = tokio::time::timeout(limit, self.route(authorized, body, permit, record)).await;
         served.unwrap_or_else(|_| Err(ApiError::timeout(TIMEOUT)))
     }
 
-    async fn perform<B>(
+    async fn route<B>(
         &self,
-        asked: Asked,
+        authorized: AuthorizedRequest,
         body: B,
         permit: Option<InFlightPermit>,
         record: &mut Option<Record>,
@@ -248,10 +255,10 @@ impl ApiServer {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
     {
-        let Asked { parts, target, query, identity } = asked;
+        let AuthorizedRequest { parts, target, query, identity } = authorized;
         let path = match target {
             Target::Malformed => return Err(ApiError::no_such_path()),
-            Target::Other(segments) => return self.engine.document(&parts, &segments),
+            Target::Other(segments) => return self.engine.serve_non_resource_path(&parts, &segments),
             Target::Resource(path) => path,
         };
         let accepted = Accepted::from_headers(&parts.headers)?;
@@ -262,22 +269,22 @@ impl ApiServer {
         let body = read_body(body).await?;
         if let Some(record) = record {
             record.note_request(&body);
-            record.follow(&call.notes);
+            record.follow(&call.audit_annotations);
         }
         let media_type = content::media_type(&parts.headers).to_owned();
         let sent = Sent { method: parts.method, media_type, body };
-        self.in_turn(sent, call, permit).await
+        self.run_when_admitted(sent, call, permit).await
     }
 
-    /// Waits for the turn of the request and does it.
-    async fn in_turn(
+    /// Waits for a slot in the fair queue, then dispatches the request.
+    async fn run_when_admitted(
         &self,
         sent: Sent,
         call: Call,
         permit: Option<InFlightPermit>,
     ) -> Result<Response<Body>, ApiError> {
         if call.identity.is_internal {
-            return self.engine.perform(&sent, call).await;
+            return self.engine.dispatch(&sent, call).await;
         }
         let is_watch = sent.method == Method::GET && call.query.flag("watch");
         let watch = if is_watch { self.engine.queue.watch(&call.identity)? } else { None };
@@ -285,15 +292,15 @@ impl ApiServer {
         if let Some(permit) = &mut permit {
             permit.wait_for_slot().await?;
         }
-        // What is read is paid for with the connection that it is read over.
+        // The CPU time of a read is charged to its connection.
         if sent.method == Method::GET {
-            let response = self.engine.perform(&sent, call).await?;
+            let response = self.engine.dispatch(&sent, call).await?;
             return Ok(response.map(|body| body.holding(watch)));
         }
         // A write is finished even if the client hangs up: watchers follow what is written.
         let engine = self.engine.clone();
         let performed = tokio::spawn(async move {
-            let work = engine.perform(&sent, call);
+            let work = engine.dispatch(&sent, call);
             match &permit {
                 Some(permit) => permit.share(work).await,
                 None => work.await,
@@ -309,16 +316,16 @@ fn kubectl_command(parts: &Parts) -> String {
     said.unwrap_or_default().to_owned()
 }
 
-/// A request that was let through.
-struct Asked {
+/// A request that RBAC allows.
+struct AuthorizedRequest {
     parts: Parts,
     target: Target,
     query: Query,
     identity: Identity,
 }
 
-/// The answer, written down. One that lasts is written down when it begins and when it ends.
-fn finished(answered: Result<Response<Body>, ApiError>, record: Option<Record>) -> Response<Body> {
+/// The response, with its audit event written. A stream has one event when it starts and one when it ends.
+fn complete_audit(answered: Result<Response<Body>, ApiError>, record: Option<Record>) -> Response<Body> {
     let (response, error) = match answered {
         Ok(response) => (response, None),
         Err(error) => (error_response(&error), Some(error)),
@@ -330,16 +337,16 @@ fn finished(answered: Result<Response<Body>, ApiError>, record: Option<Record>) 
         return response;
     }
     record.started(code);
-    response.map(|body| body.holding(Lasting { record, code }))
+    response.map(|body| body.holding(StreamedResponse { record, code }))
 }
 
-/// An answer that is still being given; when it is dropped, it is over.
-struct Lasting {
+/// A response that is being streamed; its audit event is completed when it is dropped.
+struct StreamedResponse {
     record: Record,
     code: u16,
 }
 
-impl Drop for Lasting {
+impl Drop for StreamedResponse {
     fn drop(&mut self) {
         self.record.complete(self.code, None, None);
     }

@@ -2,6 +2,7 @@
 
 mod after_commit;
 mod answer;
+mod before_write;
 mod computed;
 mod continuation;
 mod create;
@@ -14,7 +15,6 @@ mod patch;
 mod reviews;
 mod scale;
 mod selection;
-mod settle;
 mod shapes;
 mod token;
 mod update;

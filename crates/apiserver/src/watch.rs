@@ -251,8 +251,9 @@ impl Running {
             (None, false) => return None,
         };
         // What is shown for the last time may have been written long ago.
-        let is_old =
-            kind == "DELETED" && self.call.resource.custom.is_some() && !self.call.resource.spells(&value);
+        let is_old = kind == "DELETED"
+            && self.call.resource.custom.is_some()
+            && !self.call.resource.is_stored_version(&value);
         let revision = if is_old { 0 } else { event.revision };
         Some(Shown { kind, revision, value })
     }

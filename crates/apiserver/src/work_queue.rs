@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 /// The storage location of one object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Place {
+pub(crate) struct ObjectKey {
     pub table: Arc<str>,
     pub key: Arc<str>,
 }
@@ -22,7 +22,7 @@ pub(crate) enum WorkItem {
     /// A definition: its names may be free now, or its objects are to go.
     Definition(String),
     /// An object whose owners or dependents changed.
-    Ownership(Place),
+    Ownership(ObjectKey),
     /// The cluster roles: some may gather the rules of one that changed.
     Roles,
     /// A ValidatingAdmissionPolicy: its status reports the type checking of its expressions.
@@ -49,7 +49,7 @@ struct State {
     unfinished: usize,
     /// The dependents of each owner, by the owner's uid. One set for all: most owners have one dependent, and a
     /// set takes room for eleven.
-    dependents: BTreeSet<(Box<str>, Place)>,
+    dependents: BTreeSet<(Box<str>, ObjectKey)>,
     /// Namespaces that are being emptied: each removal inside is a reason to look again.
     terminating: HashSet<String>,
     /// Definitions that are being deleted: nothing is added to their kinds.
@@ -63,7 +63,7 @@ impl WorkQueue {
     }
 
     /// Replaces the owners of an object in the index.
-    pub fn index_owners(&self, place: &Place, removed: &[&str], added: &[&str]) {
+    pub fn index_owners(&self, place: &ObjectKey, removed: &[&str], added: &[&str]) {
         self.with(|state| {
             for uid in removed {
                 state.dependents.remove(&((*uid).into(), place.clone()));
@@ -166,8 +166,8 @@ impl WorkQueue {
     }
 
     /// The objects that name this uid as an owner.
-    pub fn dependents(&self, uid: &str) -> Vec<Place> {
-        let first = (uid.into(), Place { table: "".into(), key: "".into() });
+    pub fn dependents(&self, uid: &str) -> Vec<ObjectKey> {
+        let first = (uid.into(), ObjectKey { table: "".into(), key: "".into() });
         self.with(|state| {
             let named = state.dependents.range(first..).take_while(|(owner, _)| **owner == *uid);
             named.map(|(_, place)| place.clone()).collect()

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_former_type_has_goes() {
+    fn fields_of_the_former_service_type_are_dropped() {
         let expected = json!({
             "spec": {
                 "type": "ClusterIP", "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"], "ports": [{ "port": 80 }],

@@ -41,7 +41,7 @@ pub trait Activation<'a> {
 }
 
 /// One evaluation.
-pub(crate) struct Machine<'a, 'b> {
+pub(crate) struct Evaluator<'a, 'b> {
     pub activation: &'b dyn Activation<'a>,
     pub budget: &'b Budget,
     pub hooks: Hooks,
@@ -49,7 +49,7 @@ pub(crate) struct Machine<'a, 'b> {
     pub scope: Vec<(&'a str, Value<'a>)>,
 }
 
-impl<'a> Machine<'a, '_> {
+impl<'a> Evaluator<'a, '_> {
     pub fn evaluate(&mut self, expr: &'a Expr) -> Result<Value<'a>, Failure> {
         self.budget.enter()?;
         let value = self.value(expr);

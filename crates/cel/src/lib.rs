@@ -73,7 +73,7 @@ impl Program {
         activation: &dyn Activation<'a>,
         budget: &Budget,
     ) -> Result<Value<'a>, Failure> {
-        let mut machine = evaluate::Machine { activation, budget, hooks: self.hooks, scope: Vec::new() };
-        machine.evaluate(&self.root)
+        let mut evaluator = evaluate::Evaluator { activation, budget, hooks: self.hooks, scope: Vec::new() };
+        evaluator.evaluate(&self.root)
     }
 }

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_read_whole() {
+    fn signatures_are_read_from_the_table() {
         let shown = |name: &str| {
             let ways = of(name).iter().map(|way| {
                 let target = way.target.as_ref().map(|target| format!("{target}.")).unwrap_or_default();

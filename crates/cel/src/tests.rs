@@ -13,7 +13,7 @@ use crate::value::Value;
 
 mod access;
 mod bombs;
-mod laws;
+mod properties;
 
 pub(crate) fn hooks() -> Hooks {
     Hooks {

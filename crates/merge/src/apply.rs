@@ -27,7 +27,7 @@ mod shape;
 pub use reset::{custom_reset_fields, reset_fields};
 pub use scale::{managed_fields_after_scale, managed_fields_of_scale};
 
-use check::{Duplicates, misfits};
+use check::{Duplicates, type_errors};
 use compare::Comparison;
 use conflict::Conflict;
 use element::same;
@@ -215,7 +215,7 @@ fn check_type(applied: &Value, write: &WriteContext<'_>) -> Result<(), ApiError>
 fn check_objects(live: &Value, applied: &Value, write: &WriteContext<'_>) -> Result<(), ApiError> {
     let checks = [("patch", applied, Duplicates::Refused), ("live", live, Duplicates::Allowed)];
     for (which, object, duplicates) in checks {
-        if let Some(errors) = misfits(write.shape(), object, duplicates) {
+        if let Some(errors) = type_errors(write.shape(), object, duplicates) {
             let metadata = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
             return Err(unclassified(format!(
                 "failed to create typed {which} object ({}/{}; {}): {errors}",

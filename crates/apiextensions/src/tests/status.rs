@@ -87,7 +87,7 @@ fn taken_names_are_refused_and_the_last_conflict_is_told() {
 }
 
 #[test]
-fn what_objects_hang_on_cannot_change() {
+fn immutable_fields_of_definitions_cannot_change() {
     let mut old = accepted();
     establish(&mut old, NOW);
     old["metadata"]["resourceVersion"] = "1".into();

@@ -7,21 +7,22 @@ use serde_json::Value;
 
 use super::{Comparison, Filter, Slice, SliceEnd, Step};
 
-/// How many values one evaluation looks at: unions, `..` and filters in filters could otherwise multiply without end.
-const LOOKS_MAX: usize = 100_000;
+/// How many values one evaluation budget at: unions, `..` and filters in filters could otherwise multiply without end.
+const VISITED_MAX: usize = 100_000;
 /// Objects nest no deeper than this on their way in.
 const DEPTH_MAX: usize = 128;
 
-/// What is left of the looks of one evaluation.
-pub(super) struct Looks(Cell<usize>);
+/// What is left of the budget of one evaluation.
+pub(super) struct VisitBudget(Cell<usize>);
 
-impl Looks {
+impl VisitBudget {
     pub fn all() -> Self {
-        Self(Cell::new(LOOKS_MAX))
+        Self(Cell::new(VISITED_MAX))
     }
 
     fn take(&self, count: usize) -> Result<(), String> {
-        let left = self.0.get().checked_sub(count).ok_or_else(|| format!("more than {LOOKS_MAX} values"))?;
+        let left =
+            self.0.get().checked_sub(count).ok_or_else(|| format!("more than {VISITED_MAX} values"))?;
         self.0.set(left);
         Ok(())
     }
@@ -31,30 +32,30 @@ impl Looks {
 pub(super) fn steps<'a>(
     steps: &'a [Step],
     start: Vec<&'a Value>,
-    looks: &Looks,
+    budget: &VisitBudget,
 ) -> Result<Vec<&'a Value>, String> {
     let mut values = start;
     for one in steps {
-        values = step(one, values, looks)?;
+        values = step(one, values, budget)?;
     }
     Ok(values)
 }
 
-fn step<'a>(step: &'a Step, values: Vec<&'a Value>, looks: &Looks) -> Result<Vec<&'a Value>, String> {
+fn step<'a>(step: &'a Step, values: Vec<&'a Value>, budget: &VisitBudget) -> Result<Vec<&'a Value>, String> {
     let mut results = Vec::new();
-    looks.take(values.len().max(1))?;
+    budget.take(values.len().max(1))?;
     match step {
         Step::Field(name) => results.extend(values.into_iter().filter_map(|value| value.get(name))),
         Step::Literal(literal) => results.extend(values.iter().map(|_| literal)),
         Step::Wildcard => {
             for value in values {
-                looks.take(size(value))?;
+                budget.take(size(value))?;
                 results.extend(children(value));
             }
         }
         Step::Descend => {
             for value in values {
-                descend(value, 0, &mut results, looks)?;
+                descend(value, 0, &mut results, budget)?;
             }
         }
         Step::Slice(slice) => {
@@ -63,14 +64,14 @@ fn step<'a>(step: &'a Step, values: Vec<&'a Value>, looks: &Looks) -> Result<Vec
                     return Err(format!("{} is not array or slice", type_name(value)));
                 };
                 let picked = sliced(*slice, items)?;
-                looks.take(picked.len())?;
+                budget.take(picked.len())?;
                 results.extend(picked);
             }
         }
         Step::Union(paths) => {
             for path in paths {
-                looks.take(values.len())?;
-                results.extend(steps(path, values.clone(), looks)?);
+                budget.take(values.len())?;
+                results.extend(steps(path, values.clone(), budget)?);
             }
         }
         Step::Filter(filter) => {
@@ -79,7 +80,7 @@ fn step<'a>(step: &'a Step, values: Vec<&'a Value>, looks: &Looks) -> Result<Vec
                     return Err(format!("{value} is not array or slice and cannot be filtered"));
                 };
                 for item in items {
-                    if passes(filter, item, looks)? {
+                    if passes(filter, item, budget)? {
                         results.push(item);
                     }
                 }
@@ -110,14 +111,14 @@ fn descend<'a>(
     value: &'a Value,
     depth: usize,
     results: &mut Vec<&'a Value>,
-    looks: &Looks,
+    budget: &VisitBudget,
 ) -> Result<(), String> {
     if size(value) == 0 || depth > DEPTH_MAX {
         return Ok(());
     }
-    looks.take(size(value))?;
+    budget.take(size(value))?;
     results.push(value);
-    children(value).into_iter().try_for_each(|child| descend(child, depth + 1, results, looks))
+    children(value).into_iter().try_for_each(|child| descend(child, depth + 1, results, budget))
 }
 
 fn sliced(slice: Slice, items: &[Value]) -> Result<impl ExactSizeIterator<Item = &Value>, String> {
@@ -144,12 +145,12 @@ fn sliced(slice: Slice, items: &[Value]) -> Result<impl ExactSizeIterator<Item =
     Ok(picked.iter().step_by(slice.step))
 }
 
-fn passes(filter: &Filter, item: &Value, looks: &Looks) -> Result<bool, String> {
-    let left = steps(&filter.left, vec![item], looks)?;
+fn passes(filter: &Filter, item: &Value, budget: &VisitBudget) -> Result<bool, String> {
+    let left = steps(&filter.left, vec![item], budget)?;
     if filter.comparison == Comparison::Exists {
         return Ok(!left.is_empty());
     }
-    let right = steps(&filter.right, vec![item], looks)?;
+    let right = steps(&filter.right, vec![item], budget)?;
     let (left, right) = match (&left[..], &right[..]) {
         ([], _) | (_, []) => return Ok(false),
         ([left], [right]) => (*left, *right),

@@ -65,7 +65,7 @@ pub(super) struct Write<'a> {
     pub object: &'a Value,
     pub old: &'a Value,
     pub request: &'a Value,
-    pub rights: ExpressionAuthorizer<'a>,
+    pub authorizer: ExpressionAuthorizer<'a>,
 }
 
 static ANY: Type = Type::ANY;
@@ -76,15 +76,15 @@ impl<'a> Activation<'a> for Write<'a> {
             "object" => Some(Cel::of(self.object, &ANY)),
             "oldObject" => Some(Cel::of(self.old, &ANY)),
             "request" => Some(Cel::of(self.request, &ANY)),
-            name => self.rights.variable(name),
+            name => self.authorizer.variable(name),
         }
     }
 
     fn dotted(&self, variable: &str, field: &str) -> Option<Cel<'a>> {
-        self.rights.dotted(variable, field)
+        self.authorizer.dotted(variable, field)
     }
 
     fn decide(&self, question: &AccessCheck, verb: &str) -> Decision {
-        self.rights.decide(question, verb)
+        self.authorizer.decide(question, verb)
     }
 }

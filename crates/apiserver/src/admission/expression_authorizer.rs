@@ -15,14 +15,14 @@ use crate::storage::text;
 #[derive(Clone, Copy)]
 pub(super) struct ExpressionAuthorizer<'a> {
     rbac: &'a Rbac,
-    asking: &'a WriteAttributes<'a>,
+    attributes: &'a WriteAttributes<'a>,
     object: &'a Value,
 }
 
 impl<'a> ExpressionAuthorizer<'a> {
     /// The authorizer of the user who writes this object.
-    pub fn new(rbac: &'a Rbac, asking: &'a WriteAttributes<'a>, object: &'a Value) -> Self {
-        Self { rbac, asking, object }
+    pub fn new(rbac: &'a Rbac, attributes: &'a WriteAttributes<'a>, object: &'a Value) -> Self {
+        Self { rbac, attributes, object }
     }
 
     /// `authorizer`.
@@ -35,7 +35,7 @@ impl<'a> ExpressionAuthorizer<'a> {
         if (variable, field) != ("authorizer", "requestResource") {
             return None;
         }
-        let call = self.asking.call;
+        let call = self.attributes.call;
         let name = match call.name() {
             "" => text(self.object, "/metadata/name"),
             name => name,
@@ -47,7 +47,7 @@ impl<'a> ExpressionAuthorizer<'a> {
         let resource = Resource {
             group: call.resource.group.to_string(),
             resource: call.resource.plural.to_string(),
-            subresource: call.part().to_owned(),
+            subresource: call.subresource().to_owned(),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         };
@@ -63,7 +63,7 @@ impl<'a> ExpressionAuthorizer<'a> {
             groups: account_groups(namespace),
             ..Identity::default()
         });
-        let identity = account.as_ref().unwrap_or(&self.asking.call.identity);
+        let identity = account.as_ref().unwrap_or(&self.attributes.call.identity);
         let on = match &question.on {
             Target::Path(path) => On::Path(path),
             Target::Resource(resource) => On::Object(Object {

@@ -53,14 +53,14 @@ impl Matching {
     }
 
     /// Whether its rules are about a write.
-    fn has_rule_for(&self, asking: &WriteAttributes<'_>, object: &Value) -> bool {
-        let any = |rules: &[Value]| rules.iter().any(|rule| self.is_about(rule, asking, object));
+    fn has_rule_for(&self, attributes: &WriteAttributes<'_>, object: &Value) -> bool {
+        let any = |rules: &[Value]| rules.iter().any(|rule| self.is_about(rule, attributes, object));
         let wanted = (self.rules.is_empty() && self.is_everything_without_rules) || any(&self.rules);
         wanted && !any(&self.excluded)
     }
 
-    fn is_about(&self, rule: &Value, asking: &WriteAttributes<'_>, object: &Value) -> bool {
-        let resource = &asking.call.resource;
+    fn is_about(&self, rule: &Value, attributes: &WriteAttributes<'_>, object: &Value) -> bool {
+        let resource = &attributes.call.resource;
         let said = |key: &str| rule[key].as_array().map(Vec::as_slice).unwrap_or_default();
         let has = |key: &str, wanted: &str| said(key).iter().any(|one| one == "*" || one == wanted);
         let scope = match text(rule, "/scope") {
@@ -69,16 +69,16 @@ impl Matching {
             _ => true,
         };
         let names = said("resourceNames");
-        let name = match asking.call.name() {
+        let name = match attributes.call.name() {
             "" => text(object, "/metadata/name"),
             name => name,
         };
         scope
-            && has("operations", operation_name(asking.operation))
+            && has("operations", operation_name(attributes.operation))
             && has("apiGroups", &resource.group)
             // Versions of one resource are equivalent, unless `matchPolicy` is `Exact`.
             && (!self.is_exact || has("apiVersions", &resource.version))
-            && names_resource(rule, &resource.plural, asking.call.part())
+            && names_resource(rule, &resource.plural, attributes.call.subresource())
             && (names.is_empty() || names.iter().any(|one| one == name))
     }
 }
@@ -88,22 +88,22 @@ impl AdmissionChain {
     pub(super) fn is_matched(
         &self,
         matching: &Matching,
-        asking: &WriteAttributes<'_>,
+        attributes: &WriteAttributes<'_>,
         object: &Value,
     ) -> bool {
-        if &*asking.call.resource.group == GROUP || !matching.has_rule_for(asking, object) {
+        if &*attributes.call.resource.group == GROUP || !matching.has_rule_for(attributes, object) {
             return false;
         }
         let in_namespace = self
-            .namespace_of(asking, object)
+            .namespace_of(attributes, object)
             .is_none_or(|namespace| matching.namespaces.matches_labels(&namespace["metadata"]["labels"]));
         let labelled = |object: &Value| matching.objects.matches_labels(&object["metadata"]["labels"]);
-        in_namespace && (labelled(object) || asking.old.is_some_and(labelled))
+        in_namespace && (labelled(object) || attributes.old.is_some_and(labelled))
     }
 
     /// The namespace that a write is about; a namespace is in itself.
-    pub(super) fn namespace_of(&self, asking: &WriteAttributes<'_>, object: &Value) -> Option<Value> {
-        match (&*asking.call.resource.table, &asking.call.namespace) {
+    pub(super) fn namespace_of(&self, attributes: &WriteAttributes<'_>, object: &Value) -> Option<Value> {
+        match (&*attributes.call.resource.table, &attributes.call.namespace) {
             ("/namespaces", _) => Some(object.clone()),
             (_, None) => None,
             (_, Some(name)) => self.store.get("/namespaces", name).map(|entry| stored::parse(&entry.value)),

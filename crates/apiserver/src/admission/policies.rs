@@ -18,9 +18,9 @@ mod binding;
 mod evaluate;
 mod params;
 mod policy;
-mod typed;
+mod type_check;
 
-pub(crate) use typed::type_warnings;
+pub(crate) use type_check::type_warnings;
 
 use binding::{Action, Binding};
 use evaluate::Finding;
@@ -30,10 +30,10 @@ use policy::Policy;
 pub(crate) const TABLE: &str = "admissionregistration.k8s.io/validatingadmissionpolicies";
 const BINDINGS: &str = "admissionregistration.k8s.io/validatingadmissionpolicybindings";
 
-/// Where failures go that are only to be written down.
-const FAILURE_NOTE: &str = "validation.policy.admission.k8s.io/validation_failure";
-/// The longest note.
-const NOTE_BYTES_MAX: usize = 10 * 1024;
+/// The audit annotation of failed validations.
+const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
+/// The longest audit annotation.
+const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
 
 /// The policies that are in effect.
 #[derive(Default)]
@@ -89,30 +89,31 @@ impl Policies {
 
 impl AdmissionChain {
     /// Evaluates every policy that matches a write. The error names the first policy that denies it.
-    pub(super) fn obey_policies(
+    pub(super) fn validate_policies(
         &self,
-        asking: &WriteAttributes<'_>,
+        attributes: &WriteAttributes<'_>,
         object: &Value,
     ) -> Result<Vec<String>, ApiError> {
         let bound = self.policies.all.load_full();
         let mut warnings = Vec::new();
         let mut denied: Option<Denial> = None;
         for Bound { policy, bindings } in bound.iter() {
-            if !self.is_matched(&policy.matching, asking, object) {
+            if !self.is_matched(&policy.matching, attributes, object) {
                 continue;
             }
             for binding in bindings {
                 let matched = binding.matching.as_ref();
-                if matched.is_none_or(|matching| self.is_matched(matching, asking, object)) {
-                    let denial =
-                        run_blocking(|| self.apply_policy(policy, binding, asking, object, &mut warnings));
+                if matched.is_none_or(|matching| self.is_matched(matching, attributes, object)) {
+                    let denial = run_blocking(|| {
+                        self.apply_policy(policy, binding, attributes, object, &mut warnings)
+                    });
                     denied = denied.or(denial);
                 }
             }
         }
         match denied {
             None => Ok(warnings),
-            Some(denial) => Err(refusal(asking, object, &denial)),
+            Some(denial) => Err(refusal(attributes, object, &denial)),
         }
     }
 
@@ -120,51 +121,51 @@ impl AdmissionChain {
         &self,
         policy: &Policy,
         binding: &Binding,
-        asking: &WriteAttributes<'_>,
+        attributes: &WriteAttributes<'_>,
         object: &Value,
         warnings: &mut Vec<String>,
     ) -> Option<Denial> {
-        let told = |message: &str| {
+        let described = |message: &str| {
             let (policy, binding) = (&policy.name, &binding.name);
             format!("ValidatingAdmissionPolicy '{policy}' with binding '{binding}' denied request: {message}")
         };
-        let params = match self.params(policy, binding, asking) {
+        let params = match self.params(policy, binding, attributes) {
             Ok(params) => params,
             Err(_) if policy.is_ignored_when_failing => return None,
             Err(why) => {
-                let message = told(&format!("failed to configure binding: {why}"));
+                let message = described(&format!("failed to configure binding: {why}"));
                 return Some(Denial { message, reason: "Invalid".to_owned() });
             }
         };
-        let request = request(asking, object);
-        let namespace = match &*asking.call.resource.table {
+        let request = request(attributes, object);
+        let namespace = match &*attributes.call.resource.table {
             "/namespaces" => Value::Null,
-            _ => self.namespace_of(asking, object).unwrap_or_default(),
+            _ => self.namespace_of(attributes, object).unwrap_or_default(),
         };
-        let is_delete = asking.operation == Operation::Delete;
+        let is_delete = attributes.operation == Operation::Delete;
         let mut denied = None;
         for params in &params {
             let variables = [
                 ("object", if is_delete { &Value::Null } else { object }),
-                ("oldObject", asking.old.unwrap_or(&Value::Null)),
+                ("oldObject", attributes.old.unwrap_or(&Value::Null)),
                 ("request", &request),
                 ("namespaceObject", &namespace),
                 ("params", params),
             ];
-            let scene = evaluate::Scene::new(
+            let evaluation = evaluate::Evaluation::new(
                 policy,
                 variables,
-                ExpressionAuthorizer::new(&self.rbac, asking, object),
+                ExpressionAuthorizer::new(&self.rbac, attributes, object),
             );
-            let findings = scene.findings();
+            let findings = evaluation.findings();
             for finding in findings.failed {
-                let denial = act(policy, binding, asking, &finding, warnings);
-                let message = told(&finding.message);
+                let denial = apply_actions(policy, binding, attributes, &finding, warnings);
+                let message = described(&finding.message);
                 denied = denied.or_else(|| denial.then_some(Denial { message, reason: finding.reason }));
             }
-            for (key, value) in findings.notes {
-                let value = &value[..value.floor_char_boundary(NOTE_BYTES_MAX)];
-                asking.call.notes.add(&format!("{}/{key}", policy.name), value);
+            for (key, value) in findings.audit_annotations {
+                let value = &value[..value.floor_char_boundary(ANNOTATION_BYTES_MAX)];
+                attributes.call.audit_annotations.add(&format!("{}/{key}", policy.name), value);
             }
         }
         denied
@@ -172,10 +173,10 @@ impl AdmissionChain {
 }
 
 /// Does what the binding wants done about a failure; answers whether the write is refused.
-fn act(
+fn apply_actions(
     policy: &Policy,
     binding: &Binding,
-    asking: &WriteAttributes<'_>,
+    attributes: &WriteAttributes<'_>,
     finding: &Finding,
     warnings: &mut Vec<String>,
 ) -> bool {
@@ -196,7 +197,7 @@ fn act(
                     "expressionIndex": finding.index,
                     "validationActions": actions,
                 }]);
-                asking.call.notes.add(FAILURE_NOTE, &failure.to_string());
+                attributes.call.audit_annotations.add(FAILURE_ANNOTATION, &failure.to_string());
             }
         }
     }
@@ -204,12 +205,12 @@ fn act(
 }
 
 /// A refusal has the code of its reason and the words of a prohibition.
-fn refusal(asking: &WriteAttributes<'_>, object: &Value, denial: &Denial) -> ApiError {
-    let name = match asking.call.name() {
+fn refusal(attributes: &WriteAttributes<'_>, object: &Value, denial: &Denial) -> ApiError {
+    let name = match attributes.call.name() {
         "" => text(object, "/metadata/name"),
         name => name,
     };
-    let mut error = ApiError::forbidden(asking.call.resource.subject(name), denial.message.as_str());
+    let mut error = ApiError::forbidden(attributes.call.resource.subject(name), denial.message.as_str());
     (error.code, error.reason) = match denial.reason.as_str() {
         "Forbidden" => (403, "Forbidden"),
         "Unauthorized" => (401, "Unauthorized"),

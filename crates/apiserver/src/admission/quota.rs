@@ -83,7 +83,7 @@ impl Quotas {
     ) -> Result<Vec<Limit>, ApiError> {
         // The server gives every namespace its default objects; a quota must not keep it from starting. Parts of objects
         // are not counted in Kubernetes either.
-        let is_exempt = call.identity.is_server_controller() || !call.part().is_empty();
+        let is_exempt = call.identity.is_server_controller() || !call.subresource().is_empty();
         let quotas = call.namespace.as_deref().filter(|_| !is_exempt).and_then(|own| self.of(own));
         let (Some(quotas), Some(namespace)) = (quotas, call.namespace.as_deref()) else {
             return Ok(Vec::new());

@@ -104,18 +104,18 @@ impl StorageLimiter {
     pub fn health(&self) -> Result<String, String> {
         let (used, limit) = (self.store.total_usage().bytes, self.limits.total_bytes);
         let percent = (ratio(used, limit) * 100.0) as u64;
-        let told = format!("{percent} % of {limit} bytes are used");
+        let usage = format!("{percent} % of {limit} bytes are used");
         let refused_at = self.refused_at_bytes.load(Ordering::Relaxed);
         match refused_at > 0 && used >= refused_at {
-            true => Err(format!("writes are refused: {told}")),
-            false => Ok(told),
+            true => Err(format!("writes are refused: {usage}")),
+            false => Ok(usage),
         }
     }
 
     fn check_namespace(&self, call: &Call, name: &str, is_new: bool, grown: u64) -> Result<(), ApiError> {
         let limits = &self.limits;
         let Some(namespace) = call.namespace.as_deref() else { return Ok(()) };
-        let is_status = !is_new && call.part() == "status";
+        let is_status = !is_new && call.subresource() == "status";
         if call.identity.is_internal || limits.is_exempt(namespace) || is_status {
             return Ok(());
         }

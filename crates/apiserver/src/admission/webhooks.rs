@@ -64,7 +64,7 @@ impl AdmissionChain {
     /// more if a later webhook changed the object.
     pub async fn mutate(
         &self,
-        asking: &WriteAttributes<'_>,
+        attributes: &WriteAttributes<'_>,
         object: &mut Value,
     ) -> Result<Vec<String>, ApiError> {
         let hooks = self.webhooks.mutating.load_full();
@@ -73,15 +73,15 @@ impl AdmissionChain {
         let (mut content, mut again) = (Vec::new(), BTreeSet::new());
         for is_first in [true, false] {
             for (number, hook) in hooks.iter().enumerate() {
-                if (!is_first && !again.contains(&number)) || !self.is_asked(hook, asking, object)? {
+                if (!is_first && !again.contains(&number)) || !self.should_call(hook, attributes, object)? {
                     continue;
                 }
-                let answer = self.ask(hook, asking, object).await?;
+                let answer = self.call_webhook(hook, attributes, object).await?;
                 warnings.extend(answer.warnings);
-                if self.take_patch(hook, asking, answer.patch, object)? {
+                if self.apply_patch(hook, attributes, answer.patch, object)? {
                     again.extend(content.drain(..));
                 }
-                if hook.is_asked_again {
+                if hook.reinvokes {
                     content.push(number);
                 }
             }
@@ -90,14 +90,16 @@ impl AdmissionChain {
     }
 
     /// Applies what a webhook wants changed; answers whether that changes something.
-    fn take_patch(
+    fn apply_patch(
         &self,
         hook: &Hook,
-        asking: &WriteAttributes<'_>,
+        attributes: &WriteAttributes<'_>,
         patch: Option<Value>,
         object: &mut Value,
     ) -> Result<bool, ApiError> {
-        let Some(patch) = patch.filter(|_| asking.operation != Operation::Delete) else { return Ok(false) };
+        let Some(patch) = patch.filter(|_| attributes.operation != Operation::Delete) else {
+            return Ok(false);
+        };
         let patched = merge::patch::json_patch(object, &patch).map_err(|error| {
             ApiError::internal(format!("apply the patch of webhook {}: {error}", quoted(&hook.name)))
         })?;
@@ -110,64 +112,69 @@ impl AdmissionChain {
     /// counts.
     pub async fn validate(
         &self,
-        asking: &WriteAttributes<'_>,
+        attributes: &WriteAttributes<'_>,
         object: &Value,
     ) -> Result<Vec<String>, ApiError> {
-        let mut warnings = self.obey_policies(asking, object)?;
+        let mut warnings = self.validate_policies(attributes, object)?;
         let hooks = self.webhooks.validating.load_full();
         let mut asked = Vec::new();
         for hook in hooks.iter() {
-            if self.is_asked(hook, asking, object)? {
-                asked.push(self.ask(hook, asking, object));
+            if self.should_call(hook, attributes, object)? {
+                asked.push(self.call_webhook(hook, attributes, object));
             }
         }
-        let answers: Vec<review::Answer> =
+        let answers: Vec<review::Response> =
             futures::future::join_all(asked).await.into_iter().collect::<Result<_, _>>()?;
         warnings.extend(answers.into_iter().flat_map(|answer| answer.warnings));
         Ok(warnings)
     }
 
     /// Whether a webhook wants to see a write. Conditions that fail count as the webhook failing.
-    fn is_asked(&self, hook: &Hook, asking: &WriteAttributes<'_>, object: &Value) -> Result<bool, ApiError> {
-        if !self.is_matched(&hook.matching, asking, object) {
+    fn should_call(
+        &self,
+        hook: &Hook,
+        attributes: &WriteAttributes<'_>,
+        object: &Value,
+    ) -> Result<bool, ApiError> {
+        if !self.is_matched(&hook.matching, attributes, object) {
             return Ok(false);
         }
         if hook.conditions.is_empty() {
             return Ok(true);
         }
-        let is_delete = asking.operation == Operation::Delete;
+        let is_delete = attributes.operation == Operation::Delete;
         let write = Write {
             object: if is_delete { &Value::Null } else { object },
-            old: asking.old.unwrap_or(&Value::Null),
-            request: &review::request(asking, object),
-            rights: ExpressionAuthorizer::new(&self.rbac, asking, object),
+            old: attributes.old.unwrap_or(&Value::Null),
+            request: &review::request(attributes, object),
+            authorizer: ExpressionAuthorizer::new(&self.rbac, attributes, object),
         };
         match hook.conditions.hold(&write) {
             Ok(holds) => Ok(holds),
             Err(_) if hook.is_ignored_when_failing => Ok(false),
             Err(why) => {
-                let subject = asking.call.resource.subject(asking.call.name());
+                let subject = attributes.call.resource.subject(attributes.call.name());
                 Err(ApiError::forbidden(subject, why))
             }
         }
     }
 
     /// Calls one webhook. A failed call counts as its failure policy says.
-    async fn ask(
+    async fn call_webhook(
         &self,
         hook: &Hook,
-        asking: &WriteAttributes<'_>,
+        attributes: &WriteAttributes<'_>,
         object: &Value,
-    ) -> Result<review::Answer, ApiError> {
-        if asking.dry_run && hook.side_effects == SideEffects::Some {
+    ) -> Result<review::Response, ApiError> {
+        if attributes.dry_run && hook.side_effects == SideEffects::Some {
             let message = format!("admission webhook {} does not support dry run", quoted(&hook.name));
             return Err(ApiError::bad_request(message));
         }
         let uid = uid(&self.random);
-        let question = review::question(&uid, asking, object).to_string();
+        let question = review::admission_review(&uid, attributes, object).to_string();
         let called = webhook_client::call(&hook.address, &self.store, question);
         let answered = match tokio::time::timeout(hook.timeout, called).await {
-            Ok(Ok(bytes)) => review::answer(&hook.name, &uid, &bytes),
+            Ok(Ok(bytes)) => review::parse_response(&hook.name, &uid, &bytes),
             Ok(Err(why)) => Ok(Err(why)),
             Err(_) => Ok(Err("context deadline exceeded".to_owned())),
         };
@@ -175,7 +182,7 @@ impl AdmissionChain {
             Ok(answer) => Ok(answer),
             Err(why) if hook.is_ignored_when_failing => {
                 tracing::warn!(webhook = hook.name, why, "a webhook failed and is ignored");
-                Ok(review::Answer::default())
+                Ok(review::Response::default())
             }
             Err(why) => {
                 let message =

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_file_is_put_aside_and_the_oldest_goes() {
+    fn a_full_audit_file_is_rotated_and_the_oldest_deleted() {
         let folder = tempfile::tempdir().expect("there is room for a temporary directory");
         let path = folder.path().join("audit.log");
         let file = AuditFile::open(&path, Rotation { bytes_max: 20, kept: 2 }).expect("a file");

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_is_none_is_refused() {
+    fn an_invalid_audit_policy_is_refused() {
         for text in [
             "",
             "kind: Policy",

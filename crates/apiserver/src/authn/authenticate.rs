@@ -41,13 +41,13 @@ impl Authenticator {
     }
 
     fn network_identity(&self, parts: &Parts) -> Result<Identity, ApiError> {
-        let proof = parts.extensions.get::<Credential>();
-        if let Some(Credential::Certificate { identity, not_after }) = proof
+        let credential = parts.extensions.get::<Credential>();
+        if let Some(Credential::Certificate { identity, not_after }) = credential
             && (self.now)().as_second() <= *not_after
         {
             return Ok(identity.clone());
         }
-        match (bearer_token(&parts.headers), proof) {
+        match (bearer_token(&parts.headers), credential) {
             (Some(token), _) => {
                 let audiences = self.keys.audiences();
                 let (identity, _) =

@@ -35,7 +35,7 @@ impl Rbac {
         if &*write.resource.group != GROUP || write.identity.is_administrator() {
             return Ok(());
         }
-        if old.is_some_and(|old| only_lets_go(object, old)) {
+        if old.is_some_and(|old| only_changes_owners_and_finalizers(object, old)) {
             return Ok(());
         }
         match &*write.resource.plural {
@@ -58,7 +58,7 @@ impl Rbac {
             return Ok(());
         }
         let subject = write.resource.subject(text(object, "/metadata/name"));
-        self.check_held(write.identity, namespace, &Rule::all_of(object), subject)?;
+        self.check_grants(write.identity, namespace, &Rule::all_of(object), subject)?;
         let aggregates = |role: &Value| {
             let selectors = role.pointer("/aggregationRule/clusterRoleSelectors").and_then(Value::as_array);
             selectors.is_some_and(|selectors| !selectors.is_empty())
@@ -90,10 +90,10 @@ impl Rbac {
         let rules = self.rules_of(kind == "ClusterRole", namespace, name);
         let rules = rules.ok_or_else(|| ApiError::not_found(write.resource.subject(name)))?;
         let subject = write.resource.subject(text(object, "/metadata/name"));
-        self.check_held(write.identity, namespace, &rules, subject)
+        self.check_grants(write.identity, namespace, &rules, subject)
     }
 
-    fn check_held(
+    fn check_grants(
         &self,
         identity: &Identity,
         namespace: &str,
@@ -113,7 +113,7 @@ impl Rbac {
 }
 
 /// Whether a change touches nothing but what keeps the object from being deleted.
-fn only_lets_go(object: &Value, old: &Value) -> bool {
+fn only_changes_owners_and_finalizers(object: &Value, old: &Value) -> bool {
     let bare = |object: &Value| {
         let mut object = object.clone();
         if let Some(metadata) = object["metadata"].as_object_mut() {

@@ -108,7 +108,7 @@ fn paths_are_allowed_by_prefix() {
 }
 
 #[test]
-fn what_is_missing_is_said_rule_by_rule() {
+fn missing_permissions_are_listed_by_rule() {
     let check = |owned: serde_json::Value, wanted: serde_json::Value, expected: Option<&str>| {
         let read = |rules: &serde_json::Value| Rule::all_of(&json!({ "rules": rules }));
         assert_eq!(rules::missing(&read(&owned), &read(&wanted)).as_deref(), expected, "{owned} {wanted}");
@@ -133,7 +133,7 @@ fn what_is_missing_is_said_rule_by_rule() {
 }
 
 #[test]
-fn a_decision_costs_what_is_bound_to_who_asks_and_not_what_exists() {
+fn the_cost_of_a_decision_depends_on_the_bindings_of_the_user() {
     let rbac = Rbac::default();
     let rules: Vec<serde_json::Value> = (0..50)
         .map(|number| json!({ "verbs": ["get", "list"], "apiGroups": ["g"], "resources": [format!("r{number}")] }))

@@ -12,13 +12,13 @@ use apimachinery::error::ApiError;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
-/// How deep roles gather from roles that gather; beyond that, the controller goes on.
+/// How deep aggregated roles aggregate others at start; beyond that, the controller goes on.
 const PASSES_MAX: usize = 10;
 
-/// A role or binding in short.
+/// A role or binding in the short form of the committed file.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Short {
+struct RoleSpec {
     kind: String,
     name: String,
     #[serde(default)]
@@ -81,28 +81,28 @@ fn complete(old: &mut Value, wanted: &Value) {
 }
 
 fn defaults() -> Vec<Value> {
-    let shorts: Vec<Short> = serde_json::from_str(include_str!("../../data/roles.json"))
+    let specs: Vec<RoleSpec> = serde_json::from_str(include_str!("../../data/roles.json"))
         .expect("the committed roles are tested to be readable");
-    shorts.into_iter().map(object).collect()
+    specs.into_iter().map(object).collect()
 }
 
-fn object(short: Short) -> Value {
+fn object(spec: RoleSpec) -> Value {
     let mut labels = json!({ "kubernetes.io/bootstrapping": "rbac-defaults" });
-    for (key, value) in short.labels.as_object().into_iter().flatten() {
+    for (key, value) in spec.labels.as_object().into_iter().flatten() {
         labels[key] = value.clone();
     }
-    let metadata = json!({ "name": short.name, "labels": labels, "annotations": { AUTOUPDATE: "true" } });
-    let mut object = json!({ "apiVersion": format!("{GROUP}/v1"), "kind": short.kind, "metadata": metadata });
-    if short.kind == "ClusterRole" {
-        object["rules"] = short.rules;
-        if !short.aggregation_rule.is_null() {
-            object["aggregationRule"] = short.aggregation_rule;
+    let metadata = json!({ "name": spec.name, "labels": labels, "annotations": { AUTOUPDATE: "true" } });
+    let mut object = json!({ "apiVersion": format!("{GROUP}/v1"), "kind": spec.kind, "metadata": metadata });
+    if spec.kind == "ClusterRole" {
+        object["rules"] = spec.rules;
+        if !spec.aggregation_rule.is_null() {
+            object["aggregationRule"] = spec.aggregation_rule;
         }
         return object;
     }
-    object["roleRef"] = json!({ "apiGroup": GROUP, "kind": "ClusterRole", "name": short.role_ref });
+    object["roleRef"] = json!({ "apiGroup": GROUP, "kind": "ClusterRole", "name": spec.role_ref });
     let subject = |(kind, name): (String, String)| json!({ "apiGroup": GROUP, "kind": kind, "name": name });
-    object["subjects"] = short.subjects.into_iter().map(subject).collect();
+    object["subjects"] = spec.subjects.into_iter().map(subject).collect();
     object
 }
 

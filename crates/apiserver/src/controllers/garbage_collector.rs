@@ -11,7 +11,7 @@ use crate::http::options::{DeleteOptions, Propagation};
 use crate::registry::Resource;
 use crate::storage::stored::{self, Outline, OutlineMetadata, OwnerReference};
 use crate::verbs::{FOREGROUND, ORPHAN};
-use crate::work_queue::{Place, WorkItem};
+use crate::work_queue::{ObjectKey, WorkItem};
 use apimachinery::error::ApiError;
 
 /// How many objects are looked at for a circle of owners.
@@ -32,7 +32,7 @@ enum Owner {
 
 impl Engine {
     pub(super) fn scan_ownership(&self, resource: &Resource, key: &str, outline: &Outline) {
-        let place = Place { table: resource.table.clone(), key: key.into() };
+        let place = ObjectKey { table: resource.table.clone(), key: key.into() };
         let owners = &outline.metadata.owner_references;
         let owners: Vec<&str> = owners.iter().map(|reference| reference.uid.as_str()).collect();
         self.work_queue.index_owners(&place, &[], &owners);
@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// Processes one object: what its owners or its dependents require.
-    pub(super) async fn reconcile_ownership(&self, place: &Place) -> Result<(), ApiError> {
+    pub(super) async fn reconcile_ownership(&self, place: &ObjectKey) -> Result<(), ApiError> {
         let Some(entry) = self.store.get(&place.table, &place.key) else { return Ok(()) };
         let registry = self.registry.load_full();
         let Some(resource) = registry.stored().find(|resource| resource.table == place.table) else {
@@ -51,19 +51,19 @@ impl Engine {
         let has = |finalizer: &str| metadata.finalizers.iter().any(|one| one == finalizer);
         let deleting = metadata.deletion_timestamp.is_some();
         if deleting && has(ORPHAN) {
-            return self.let_dependents_go(&call, &metadata).await;
+            return self.orphan_dependents(&call, &metadata).await;
         }
         if deleting && has(FOREGROUND) {
             return self.wait_for_dependents(&call, &metadata).await;
         }
         match deleting || metadata.owner_references.is_empty() {
             true => Ok(()),
-            false => self.judge_by_owners(&call, &metadata).await,
+            false => self.delete_unless_owned(&call, &metadata).await,
         }
     }
 
     /// Orphaning: dependents lose the reference, then the object loses the finalizer.
-    async fn let_dependents_go(&self, call: &Call, metadata: &OutlineMetadata) -> Result<(), ApiError> {
+    async fn orphan_dependents(&self, call: &Call, metadata: &OutlineMetadata) -> Result<(), ApiError> {
         for dependent in self.work_queue.dependents(&metadata.uid) {
             let Some(dependent) = self.call_on(&dependent) else { continue };
             self.internal_change(&dependent, |object| {
@@ -113,7 +113,7 @@ impl Engine {
     }
 
     /// A dependent lives while one of its owners does.
-    async fn judge_by_owners(&self, call: &Call, metadata: &OutlineMetadata) -> Result<(), ApiError> {
+    async fn delete_unless_owned(&self, call: &Call, metadata: &OutlineMetadata) -> Result<(), ApiError> {
         let owners: Vec<(Owner, &OwnerReference)> = metadata
             .owner_references
             .iter()
@@ -145,7 +145,7 @@ impl Engine {
     }
 
     fn owner_state(&self, reference: &OwnerReference, namespace: &str) -> Owner {
-        let Some(place) = self.owner_place(reference, namespace) else { return Owner::Unknown };
+        let Some(place) = self.owner_key(reference, namespace) else { return Owner::Unknown };
         let Some(entry) = self.store.get(&place.table, &place.key) else { return Owner::Dangling };
         let owner = stored::outline(&entry.value).metadata;
         match (owner.uid == reference.uid, is_waiting(&owner)) {
@@ -155,7 +155,7 @@ impl Engine {
         }
     }
 
-    fn call_on(&self, place: &Place) -> Option<Call> {
+    fn call_on(&self, place: &ObjectKey) -> Option<Call> {
         let entry = self.store.get(&place.table, &place.key)?;
         let registry = self.registry.load_full();
         let resource = registry.stored().find(|resource| resource.table == place.table)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::audit::Notes;
+use crate::audit::AuditAnnotations;
 use crate::authn::{CONTROLLERS, Identity};
 use crate::call::Call;
 use crate::engine::Engine;
@@ -29,7 +29,7 @@ impl Engine {
             identity: Identity::internal(CONTROLLERS),
             user_agent: CONTROLLERS.to_owned(),
             command: String::new(),
-            notes: Notes::default(),
+            audit_annotations: AuditAnnotations::default(),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::storage::stored;
 use apimachinery::error::ApiError;
 
 /// The conditions of a namespace that goes, with what they say when all is well.
-const FINE: [(&str, &str, &str); 5] = [
+const CONDITIONS: [(&str, &str, &str); 5] = [
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
     (
         "NamespaceDeletionGroupVersionParsingFailure",
@@ -44,28 +44,28 @@ impl Remaining {
     }
 
     /// Whether nothing is left.
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
 
     /// Writes all of it into the status of the namespace.
-    pub fn tell(&self, namespace: &mut Value, now: &str) {
-        let told = |counts: &BTreeMap<String, usize>, what: &str| {
+    pub fn write_conditions(&self, namespace: &mut Value, now: &str) {
+        let counted = |counts: &BTreeMap<String, usize>, what: &str| {
             let lines =
                 counts.iter().map(|(name, count)| format!("{name} {what} {count} resource instances"));
             lines.collect::<Vec<_>>().join(", ")
         };
-        for (kind, reason, message) in FINE {
+        for (kind, reason, message) in CONDITIONS {
             let wrong = match kind {
                 "NamespaceContentRemaining" if !self.kinds.is_empty() => Some((
                     "SomeResourcesRemain",
-                    format!("Some resources are remaining: {}", told(&self.kinds, "has")),
+                    format!("Some resources are remaining: {}", counted(&self.kinds, "has")),
                 )),
                 "NamespaceFinalizersRemaining" if !self.finalizers.is_empty() => Some((
                     "SomeFinalizersRemain",
                     format!(
                         "Some content in the namespace has finalizers remaining: {}",
-                        told(&self.finalizers, "in")
+                        counted(&self.finalizers, "in")
                     ),
                 )),
                 _ => None,
@@ -93,7 +93,7 @@ impl Engine {
             for resource in resources {
                 self.delete_kind(resource, namespace, &mut remaining).await?;
             }
-            if !remaining.is_nothing() {
+            if !remaining.is_empty() {
                 break;
             }
         }

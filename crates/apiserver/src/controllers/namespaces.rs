@@ -56,11 +56,13 @@ impl Engine {
         let remaining = self.delete_content(name).await?;
         let namespaces = self.resource("", "v1", "namespaces")?;
         let mut call = self.internal_call(&namespaces, "", name);
-        if !remaining.is_nothing() {
+        if !remaining.is_empty() {
             // What is left has finalizers of its own; its removal brings us back here.
             call.subresource = Some("status".to_owned());
             let now = self.timestamp();
-            return self.internal_change(&call, |namespace| remaining.tell(namespace, &now)).await;
+            return self
+                .internal_change(&call, |namespace| remaining.write_conditions(namespace, &now))
+                .await;
         }
         call.subresource = Some("finalize".to_owned());
         let without =

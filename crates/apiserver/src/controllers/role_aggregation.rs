@@ -11,15 +11,15 @@ use apimachinery::error::ApiError;
 use apimachinery::selector::LabelSelector;
 
 impl Engine {
-    /// Brings every cluster role that gathers rules up to date; whether any was not. Those that gather what others
-    /// gathered may then be behind.
+    /// Brings every aggregated cluster role up to date; whether any was not. Roles that aggregate
+    /// aggregated roles may then be behind.
     pub async fn aggregate_roles(&self) -> Result<bool, ApiError> {
         let entries = self.store.range(CLUSTER_ROLES, Range::default()).map_err(ApiError::internal)?.entries;
         let roles: Vec<Value> = entries.iter().map(|entry| stored::parse(&entry.value)).collect();
         let resource = self.resource("rbac.authorization.k8s.io", "v1", "clusterroles")?;
         let mut changed = false;
         for role in roles.iter().filter(|role| role["aggregationRule"].is_object()) {
-            let rules = json!(gathered(role, &roles));
+            let rules = json!(aggregated_rules(role, &roles));
             if role["rules"] == rules || (role["rules"].is_null() && rules == json!([])) {
                 continue;
             }
@@ -34,7 +34,7 @@ impl Engine {
 }
 
 /// The rules of all roles that a role selects, in the order of their names, each once.
-fn gathered(role: &Value, roles: &[Value]) -> Vec<Rule> {
+fn aggregated_rules(role: &Value, roles: &[Value]) -> Vec<Rule> {
     let selectors = role.pointer("/aggregationRule/clusterRoleSelectors").and_then(Value::as_array);
     let selectors = selectors.map(Vec::as_slice).unwrap_or_default();
     let mut rules: Vec<Rule> = Vec::new();

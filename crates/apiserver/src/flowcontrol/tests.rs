@@ -14,18 +14,18 @@ fn user(name: &str) -> Identity {
 }
 
 #[tokio::test(start_paused = true)]
-async fn users_take_turns_whatever_the_length_of_their_queues() {
+async fn slots_go_round_robin_over_users() {
     let queue = queue(1, 100);
-    let mut first = queue.enter(&user("flood")).expect("room").expect("a place");
+    let mut first = queue.enter(&user("flood")).expect("room").expect("a permit");
     first.wait_for_slot().await.expect("the first is served at once");
     let order = Arc::new(Mutex::new(Vec::new()));
     let names = ["flood"; 20].into_iter().chain(["tenant", "tenant"]);
     let mut tasks = Vec::new();
     for name in names {
-        let mut place = queue.enter(&user(name)).expect("room").expect("a place");
+        let mut permit = queue.enter(&user(name)).expect("room").expect("a permit");
         let order = order.clone();
         tasks.push(tokio::spawn(async move {
-            place.wait_for_slot().await.expect("a turn");
+            permit.wait_for_slot().await.expect("a slot");
             order.lock().expect("no one panics").push(name);
         }));
         tokio::task::yield_now().await;
@@ -43,29 +43,29 @@ async fn users_take_turns_whatever_the_length_of_their_queues() {
 #[tokio::test(start_paused = true)]
 async fn a_slot_whose_request_timed_out_is_not_lost() {
     let queue = queue(1, 100);
-    let mut first = queue.enter(&user("a")).expect("room").expect("a place");
+    let mut first = queue.enter(&user("a")).expect("room").expect("a permit");
     first.wait_for_slot().await.expect("served");
     // One gives up before its turn, one in the moment it comes.
-    let mut gone = queue.enter(&user("b")).expect("room").expect("a place");
+    let mut gone = queue.enter(&user("b")).expect("room").expect("a permit");
     assert!(tokio::time::timeout(Duration::from_secs(1), gone.wait_for_slot()).await.is_err());
     drop(gone);
-    let mut late = queue.enter(&user("c")).expect("room").expect("a place");
-    let mut turn = Box::pin(late.wait_for_slot());
-    assert!(futures::poll!(&mut turn).is_pending());
+    let mut late = queue.enter(&user("c")).expect("room").expect("a permit");
+    let mut waiting = Box::pin(late.wait_for_slot());
+    assert!(futures::poll!(&mut waiting).is_pending());
     drop(first);
-    drop(turn);
+    drop(waiting);
     drop(late);
     assert!(queue.with(|state| state.running == 0 && state.users.is_empty()));
-    let mut next = queue.enter(&user("d")).expect("room").expect("a place");
+    let mut next = queue.enter(&user("d")).expect("room").expect("a permit");
     next.wait_for_slot().await.expect("served at once");
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_for_too_much_or_waits_too_long_is_told_when_to_come_back() {
+async fn a_rejected_or_timed_out_request_gets_429_with_retry_after() {
     let queue = queue(1, 2);
-    let mut one = queue.enter(&user("a")).expect("room").expect("a place");
+    let mut one = queue.enter(&user("a")).expect("room").expect("a permit");
     one.wait_for_slot().await.expect("served");
-    let mut two = queue.enter(&user("a")).expect("room").expect("a place");
+    let mut two = queue.enter(&user("a")).expect("room").expect("a permit");
     let refused = queue.enter(&user("a")).err().expect("no room for a third");
     assert_eq!((refused.code, refused.retry_after_seconds), (429, Some(1)));
     assert!(queue.enter(&user("b")).is_ok(), "others have room");
@@ -80,7 +80,7 @@ fn watches_are_counted_by_user_and_together() {
     let held: Vec<_> = ["a", "a", "b"].map(|name| queue.watch(&user(name)).expect("room")).into();
     assert_eq!(queue.watch(&user("b")).err().map(|error| error.code), Some(429), "three are all");
     drop(held);
-    let held = [queue.watch(&user("a")), queue.watch(&user("a"))].map(|place| place.expect("room"));
+    let held = [queue.watch(&user("a")), queue.watch(&user("a"))].map(|permit| permit.expect("room"));
     assert_eq!(queue.watch(&user("a")).err().map(|error| error.code), Some(429), "two are all of one");
     drop(held);
     assert!(queue.with(|state| state.users.is_empty() && state.watches == 0));
@@ -91,7 +91,7 @@ async fn at_once(queue: &FairQueue, computed: Duration) -> usize {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let mut tasks = Vec::new();
     for _ in 0..8 {
-        let place = queue.enter(&user("heavy")).expect("room").expect("a place");
+        let permit = queue.enter(&user("heavy")).expect("room").expect("a permit");
         let (now, most) = (now.clone(), most.clone());
         tasks.push(tokio::spawn(async move {
             let work = async {
@@ -102,7 +102,7 @@ async fn at_once(queue: &FairQueue, computed: Duration) -> usize {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
             };
-            place.share(work).await;
+            permit.share(work).await;
         }));
     }
     for task in tasks {
@@ -112,34 +112,34 @@ async fn at_once(queue: &FairQueue, computed: Duration) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn half_of_the_threads_are_enough_for_one_of_several_users() {
+async fn one_of_several_active_users_gets_half_of_the_threads() {
     let queue = queue(100, 100);
     let computed = Duration::from_millis(20);
-    assert!(at_once(&queue, computed).await > 2, "who is alone has all threads");
+    assert!(at_once(&queue, computed).await > 2, "the only active user has all threads");
     drop(queue.enter(&user("light")).expect("room"));
-    assert_eq!(at_once(&queue, computed).await, 2, "who is not alone has half of them");
+    assert_eq!(at_once(&queue, computed).await, 2, "one of two active users has half of them");
     let root = Identity::named("root", [crate::authn::ADMINISTRATORS]);
     let fresh = self::queue(100, 100);
     at_once(&fresh, Duration::ZERO).await;
     assert!(fresh.enter(&root).expect("always").is_none());
-    assert_eq!(at_once(&fresh, computed).await, 2, "administrators are active_users as well");
+    assert_eq!(at_once(&fresh, computed).await, 2, "administrators count as active users");
 }
 
 /// Work that waits holds no thread, so more work is in progress at once than there are threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_keeps_no_thread() {
+async fn a_waiting_request_holds_no_thread() {
     let queue = queue(100, 100);
     drop(queue.enter(&user("light")).expect("room"));
-    let places: Vec<InFlightPermit> =
-        (0..8).map(|_| queue.enter(&user("heavy")).expect("room").expect("a place")).collect();
-    let together = Arc::new(tokio::sync::Barrier::new(places.len()));
-    let waiting = places.iter().map(|place| place.share(together.wait()));
+    let permits: Vec<InFlightPermit> =
+        (0..8).map(|_| queue.enter(&user("heavy")).expect("room").expect("a permit")).collect();
+    let together = Arc::new(tokio::sync::Barrier::new(permits.len()));
+    let waiting = permits.iter().map(|permit| permit.share(together.wait()));
     let all = futures::future::join_all(waiting);
     tokio::time::timeout(Duration::from_secs(5), all).await.expect("all wait at once");
     // One that is given up while it waits for a thread does not keep it from others.
     let busy = queue.with(|state| state.active_users.threads_of("heavy")).acquire_owned().await;
-    let mut given_up = Box::pin(places[0].share(async {}));
-    let mut next = Box::pin(places[1].share(async {}));
+    let mut given_up = Box::pin(permits[0].share(async {}));
+    let mut next = Box::pin(permits[1].share(async {}));
     assert!(futures::poll!(&mut given_up).is_pending() && futures::poll!(&mut next).is_pending());
     drop(busy);
     drop(given_up);
@@ -148,7 +148,7 @@ async fn what_waits_keeps_no_thread() {
 
 /// The CPU time of a connection is charged to the user of the last request on it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_is_paid_by_who_asks() {
+async fn a_connection_uses_the_cpu_share_of_its_last_user() {
     let queue = queue(100, 100);
     let share = CpuShare::of_unauthenticated(&queue);
     let check = |may_go_on: bool, what: &str| {
@@ -157,7 +157,7 @@ async fn a_connection_is_paid_by_who_asks() {
         assert_eq!(polled.is_ready(), may_go_on, "{what}");
     };
     let of = |user: &str| queue.with(|state| state.active_users.threads_of(user)).try_acquire_owned();
-    let strangers = of("").expect("free");
+    let unauthenticated = of("").expect("free");
     check(false, "unauthenticated clients are busy");
     share.switch_to(Some(&user("heavy")));
     check(true, "heavy is not");
@@ -171,8 +171,8 @@ async fn a_connection_is_paid_by_who_asks() {
     share.switch_to(None);
     check(false, "unauthenticated again");
     share.switch_to(Some(&Identity::anonymous()));
-    check(false, "as strange as any");
-    drop((strangers, heavy));
+    check(false, "anonymous is unauthenticated");
+    drop((unauthenticated, heavy));
     check(true, "no user is busy");
     assert!(queue.with(|state| state.users.is_empty()));
 }

@@ -28,15 +28,15 @@ use crate::supervision::Supervision;
 
 mod certificates;
 mod connections;
-mod stall;
+mod write_timeout;
 use certificates::AskForCertificate;
 pub(crate) use connections::ConnectionHandle;
 pub use connections::ConnectionLimits;
 use connections::{ConnectionPermit, Connections};
-use stall::Impatient;
+use write_timeout::WriteTimeout;
 
 /// The grace period of requests in flight when the server shuts down, or when their connection has to close.
-const DRAIN: Duration = Duration::from_secs(5);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the listener waits for file descriptors after it has closed connections.
 const DESCRIPTORS_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// The first pause before connections are accepted again after a panic; it doubles.
@@ -44,7 +44,7 @@ const ACCEPT_RETRY_DELAY_MIN: Duration = Duration::from_millis(10);
 /// The longest pause.
 const ACCEPT_RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
 /// How long a client may leave the response unread.
-const UNREAD: Duration = Duration::from_secs(60);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Go clients run every watch over one connection.
 const STREAMS_MAX: u32 = 2_000;
 
@@ -147,7 +147,7 @@ impl Frontend {
         shared.shutdown.cancel();
         draining.cancel();
         tasks.close();
-        let _ = tokio::time::timeout(DRAIN, tasks.wait()).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, tasks.wait()).await;
     }
 
     /// Accepts connections, each of which gets a task.
@@ -196,14 +196,14 @@ impl Frontend {
         // If setting TCP_NODELAY fails, only latency suffers.
         let _ = stream.set_nodelay(true);
         let handshake = tokio::time::timeout(self.limits.handshake, self.acceptor.accept(stream));
-        let shaken = tokio::select! {
+        let accepted = tokio::select! {
             biased;
             () = permit.closed() => return,
-            shaken = handshake => shaken,
+            accepted = handshake => accepted,
         };
-        let Ok(Ok(stream)) = shaken else { return };
-        let proof = stream.get_ref().1.peer_certificates().map(|chain| self.proof(chain));
-        if let Some(Credential::Certificate { identity, .. }) = &proof {
+        let Ok(Ok(stream)) = accepted else { return };
+        let credential = stream.get_ref().1.peer_certificates().map(|chain| self.credential(chain));
+        if let Some(Credential::Certificate { identity, .. }) = &credential {
             // If the connection limit refuses this user, the first request is answered with the error.
             let _ = permit.handle().authenticated(identity);
         }
@@ -212,8 +212,8 @@ impl Frontend {
             request.extensions_mut().insert(peer);
             request.extensions_mut().insert(share_of_requests.clone());
             request.extensions_mut().insert(handle.clone());
-            if let Some(proof) = &proof {
-                request.extensions_mut().insert(proof.clone());
+            if let Some(credential) = &credential {
+                request.extensions_mut().insert(credential.clone());
             }
             let (mut server, guard) = (server.clone(), handle.begin_request());
             async move {
@@ -222,7 +222,7 @@ impl Frontend {
             }
         });
         let builder = connection_builder(self.limits.idle, share.clone());
-        let stream = TokioIo::new(Impatient::new(stream, UNREAD));
+        let stream = TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT));
         let connection = builder.serve_connection_with_upgrades(stream, TowerToHyperService::new(service));
         let mut connection = pin!(connection.into_owned());
         let ended = tokio::select! {
@@ -236,7 +236,7 @@ impl Frontend {
             Some(ended) => ended,
             None => {
                 connection.as_mut().graceful_shutdown();
-                let Ok(ended) = tokio::time::timeout(DRAIN, connection).await else { return };
+                let Ok(ended) = tokio::time::timeout(DRAIN_TIMEOUT, connection).await else { return };
                 ended
             }
         };
@@ -246,14 +246,14 @@ impl Frontend {
     }
 
     /// What a certificate chain proves: an identity, if our authority signed it for a client.
-    fn proof(&self, chain: &[CertificateDer<'_>]) -> Credential {
-        let believed = chain.split_first().and_then(|(end, intermediates)| {
+    fn credential(&self, chain: &[CertificateDer<'_>]) -> Credential {
+        let verified = chain.split_first().and_then(|(end, intermediates)| {
             self.verifier.verify_client_cert(end, intermediates, UnixTime::now()).ok()?;
             certificates::subject(end)
         });
-        match believed {
+        match verified {
             Some((identity, not_after)) => Credential::Certificate { identity, not_after },
-            None => Credential::Stranger,
+            None => Credential::UnknownAuthority,
         }
     }
 }

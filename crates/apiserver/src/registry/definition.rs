@@ -55,7 +55,7 @@ pub struct Definition {
 
 impl Definition {
     /// Whether it says the same, whenever that was written.
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn is_equivalent(&self, other: &Self) -> bool {
         self.object == other.object && self.kind == other.kind
     }
 }

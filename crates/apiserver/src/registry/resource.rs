@@ -47,8 +47,8 @@ pub struct Resource {
     pub table: Arc<str>,
     /// The apiVersion its objects are stored under.
     pub stored_api_version: Box<str>,
-    /// How the stored spelling differs from this version's.
-    pub spelling: Representation,
+    /// How the stored representation differs from this version's.
+    pub representation: Representation,
     /// The definition behind it, for kinds that are not built in.
     pub custom: Option<Arc<Definition>>,
     /// Computed when it is asked for.
@@ -113,13 +113,13 @@ impl Resource {
     }
 
     /// Whether it has this subresource.
-    pub fn has_part(&self, name: &str) -> bool {
+    pub fn has_subresource(&self, name: &str) -> bool {
         self.subresources.iter().any(|part| &*part.name == name)
     }
 
     /// Whether what is written now is shown as it is stored.
     pub fn serves_stored_bytes(&self) -> bool {
-        self.spelling == Representation::Stored
+        self.representation == Representation::Stored
     }
 
     /// Whether what was written at this revision can be shown as it is stored.
@@ -128,7 +128,7 @@ impl Resource {
     }
 
     /// Whether these stored bytes are of the version that is stored now; an object with odd fields may say no.
-    pub fn spells(&self, bytes: &[u8]) -> bool {
+    pub fn is_stored_version(&self, bytes: &[u8]) -> bool {
         let rest = bytes.strip_prefix(b"{\"apiVersion\":\"");
         rest.and_then(|rest| rest.strip_prefix(self.stored_api_version.as_bytes()))
             .is_some_and(|rest| rest.first() == Some(&b'"'))
@@ -141,14 +141,14 @@ impl Resource {
 
     /// A stored object in this version, where no webhook is needed to convert it.
     pub fn serve(&self, mut object: Value) -> Value {
-        self.spelling.serve(&mut object);
+        self.representation.serve(&mut object);
         object["apiVersion"] = self.api_version().into();
-        self.tidy(&mut object);
+        self.fit_to_schema(&mut object);
         object
     }
 
     /// Makes a custom object fit the schema of this version, which may be younger than the object.
-    pub fn tidy(&self, object: &mut Value) {
+    pub fn fit_to_schema(&self, object: &mut Value) {
         if self.custom.is_some() {
             schema::prune(object, &self.schema, true);
             schema::apply_defaults(object, &self.schema);
@@ -158,7 +158,7 @@ impl Resource {
     /// An object of this version as it is stored.
     pub fn store(&self, mut object: Value) -> Value {
         if !self.serves_stored_bytes() {
-            self.spelling.store(&mut object);
+            self.representation.store(&mut object);
             object["apiVersion"] = (&*self.stored_api_version).into();
         }
         object
@@ -180,7 +180,7 @@ pub fn builtin() -> impl Iterator<Item = Arc<Resource>> {
 
 fn from_kind(kind: &Kind) -> Resource {
     // Two built-in kinds are served in two groups or versions and stored in one.
-    let (table, stored_api_version, spelling) = match (kind.group, kind.version, kind.kind) {
+    let (table, stored_api_version, representation) = match (kind.group, kind.version, kind.kind) {
         ("events.k8s.io", "v1", "Event") => ("/events".to_owned(), "v1".to_owned(), Representation::NewEvent),
         ("autoscaling", "v1", "HorizontalPodAutoscaler") => (
             "autoscaling/horizontalpodautoscalers".to_owned(),
@@ -207,7 +207,7 @@ fn from_kind(kind: &Kind) -> Resource {
         selectable: SelectableFields::builtin(kind.group, kind.kind),
         table: table.into(),
         stored_api_version: stored_api_version.into(),
-        spelling,
+        representation,
         custom: None,
         is_computed: false,
         gone: CancellationToken::new(),
@@ -250,7 +250,7 @@ fn from_computed(group: &ComputedGroup, computed: &Computed) -> Resource {
         selectable: SelectableFields::custom(true, []),
         table: format!("{}/{}", group.group, computed.plural).into(),
         stored_api_version: group_version(group.group, group.version).into(),
-        spelling: Representation::Stored,
+        representation: Representation::Stored,
         custom: None,
         is_computed: true,
         gone: CancellationToken::new(),
@@ -260,7 +260,7 @@ fn from_computed(group: &ComputedGroup, computed: &Computed) -> Resource {
 /// What can be done with every custom kind.
 const CUSTOM_VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
+const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// The resources of a definition, one per served version.
 pub fn custom(definition: &Arc<Definition>) -> impl Iterator<Item = Arc<Resource>> {
@@ -272,7 +272,8 @@ fn from_version(definition: &Arc<Definition>, version: &CustomVersion) -> Resour
     let kind = &definition.kind;
     let texts = |list: &[String]| list.iter().map(|text| Box::from(text.as_str())).collect();
     let stored = kind.storage_version().unwrap_or(version);
-    let spelling = if stored.name == version.name { Representation::Stored } else { Representation::Custom };
+    let representation =
+        if stored.name == version.name { Representation::Stored } else { Representation::Custom };
     Resource {
         group: kind.group.as_str().into(),
         version: version.name.as_str().into(),
@@ -284,7 +285,7 @@ fn from_version(definition: &Arc<Definition>, version: &CustomVersion) -> Resour
         categories: texts(&kind.names.categories),
         namespaced: kind.namespaced,
         verbs: boxed(&CUSTOM_VERBS),
-        subresources: custom_parts(kind, version),
+        subresources: custom_subresources(kind, version),
         schema: SchemaRef::Inline(version.schema.clone()),
         selectable: SelectableFields::custom(
             kind.namespaced,
@@ -292,20 +293,20 @@ fn from_version(definition: &Arc<Definition>, version: &CustomVersion) -> Resour
         ),
         table: format!("{}/{}", kind.group, kind.names.plural).into(),
         stored_api_version: group_version(&kind.group, &stored.name).into(),
-        spelling,
+        representation,
         custom: Some(definition.clone()),
         is_computed: false,
         gone: CancellationToken::new(),
     }
 }
 
-fn custom_parts(kind: &CustomKind, version: &CustomVersion) -> Vec<Subresource> {
+fn custom_subresources(kind: &CustomKind, version: &CustomVersion) -> Vec<Subresource> {
     let part = |name: &str, group: &str, api: &str, kind: &str| Subresource {
         name: name.into(),
         group: group.into(),
         version: api.into(),
         kind: kind.into(),
-        verbs: boxed(&PART_VERBS),
+        verbs: boxed(&SUBRESOURCE_VERBS),
     };
     let status = version.has_status.then(|| part("status", &kind.group, &version.name, &kind.names.kind));
     let scale = version.scale.is_some().then(|| part("scale", "autoscaling", "v1", "Scale"));

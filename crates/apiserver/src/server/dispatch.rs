@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{Method, Response};
 
-use crate::audit::Notes;
+use crate::audit::AuditAnnotations;
 use crate::authn::Identity;
 use crate::call::{Call, Sent};
 use crate::engine::Engine;
@@ -33,7 +33,7 @@ impl Engine {
         let ResourcePath { namespace, name, subresource, .. } = path;
         match fits {
             true => {
-                let notes = Notes::default();
+                let audit_annotations = AuditAnnotations::default();
                 Ok(Call {
                     resource,
                     namespace,
@@ -44,7 +44,7 @@ impl Engine {
                     identity,
                     user_agent,
                     command: String::new(),
-                    notes,
+                    audit_annotations,
                 })
             }
             false => Err(ApiError::no_such_path()),
@@ -52,8 +52,8 @@ impl Engine {
     }
 
     /// Dispatches a request to its verb.
-    pub async fn perform(self: &Arc<Self>, sent: &Sent, call: Call) -> Result<Response<Body>, ApiError> {
-        let answer = match (call.resource.is_stored(), call.name.is_some(), call.part()) {
+    pub async fn dispatch(self: &Arc<Self>, sent: &Sent, call: Call) -> Result<Response<Body>, ApiError> {
+        let answer = match (call.resource.is_stored(), call.name.is_some(), call.subresource()) {
             // A review is no object: it has no columns and no metadata.
             (false, _, _) if !call.accepted.plain => {
                 Err(ApiError::not_acceptable("application/json, application/yaml"))
@@ -62,7 +62,7 @@ impl Engine {
             (false, _, _) => self.review(sent, &call),
             (true, false, _) => self.on_collection(sent, &call).await,
             (true, true, "") => self.on_object(sent, &call).await,
-            (true, true, _) => self.on_part(sent, &call).await,
+            (true, true, _) => self.on_subresource(sent, &call).await,
         };
         let answer = self.in_served_version(&call, answer?).await?;
         let deprecation = match call.resource.custom_version() {
@@ -80,7 +80,7 @@ impl Engine {
             Method::GET if call.query.flag("watch") => self.watch(call.clone()),
             Method::GET => self.list(call).await,
             Method::POST | Method::DELETE if call.resource.namespaced && call.namespace.is_none() => {
-                Err(everywhere_is_nowhere(call))
+                Err(namespace_required(call))
             }
             Method::POST => self.create(sent, call).await,
             Method::DELETE if call.resource.has_verb("deletecollection") => {
@@ -101,10 +101,10 @@ impl Engine {
         }
     }
 
-    async fn on_part(self: &Arc<Self>, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
-        let part = call.part();
+    async fn on_subresource(self: &Arc<Self>, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
+        let part = call.subresource();
         let Some(known) = call.resource.subresources.iter().find(|known| &*known.name == part) else {
-            return Err(part_is_elsewhere(call));
+            return Err(subresource_not_served(call));
         };
         match (&*known.name, &sent.method) {
             ("scale", _) => self.scale(sent, call).await,
@@ -119,18 +119,18 @@ impl Engine {
     }
 }
 
-/// Objects are made and collections deleted inside of a namespace. Kubernetes refuses built-in and custom
-/// kinds at different doors.
-fn everywhere_is_nowhere(call: &Call) -> ApiError {
+/// The error for a create or deletecollection without a namespace: Kubernetes answers 405 for built-in kinds and 404 for
+/// custom ones.
+fn namespace_required(call: &Call) -> ApiError {
     match call.resource.custom {
         None => ApiError::method_not_allowed(),
         Some(_) => ApiError::no_such_path(),
     }
 }
 
-/// Logs and shells belong to clusters that run pods. Say where to look instead of "not found".
-fn part_is_elsewhere(call: &Call) -> ApiError {
-    match call.part().split('/').next().unwrap_or_default() {
+/// The error for a subresource that is not served; for logs and shells it says where pods run.
+fn subresource_not_served(call: &Call) -> ApiError {
+    match call.subresource().split('/').next().unwrap_or_default() {
         _ if call.resource.custom.is_some() => ApiError::not_found(call.resource.subject(call.name())),
         word @ ("log" | "exec" | "attach" | "portforward" | "proxy" | "ephemeralcontainers" | "resize") => {
             let message = format!(

@@ -38,7 +38,7 @@ impl State {
     /// The line of a check that passes.
     fn passed(&self, check: &str) -> String {
         match (check, &self.storage) {
-            ("storage-limit", Ok(told)) => format!("[+]{check} ok: {told}\n"),
+            ("storage-limit", Ok(usage)) => format!("[+]{check} ok: {usage}\n"),
             _ => format!("[+]{check} ok\n"),
         }
     }
@@ -73,8 +73,8 @@ fn verbose(probe: &str, excluded: &[&str], state: &State) -> String {
         false => state.passed(check),
     };
     let mut lines: String = CHECKS.into_iter().map(line).collect();
-    for stranger in excluded.iter().filter(|name| !CHECKS.contains(name)) {
-        lines += &format!("warn: some health checks cannot be excluded: no matches for {stranger:?}\n");
+    for unknown in excluded.iter().filter(|name| !CHECKS.contains(name)) {
+        lines += &format!("warn: some health checks cannot be excluded: no matches for {unknown:?}\n");
     }
     lines + probe + " check passed\n"
 }
@@ -103,18 +103,18 @@ fn text(content: String) -> Response<Body> {
 mod tests {
     use super::*;
 
-    fn well() -> State {
+    fn healthy() -> State {
         State { writes_fail: None, needs_restart: false, storage: Ok("7 % used".to_owned()), failure: None }
     }
 
     #[test]
-    fn probes_say_what_they_looked_at() {
+    fn verbose_probes_list_their_checks() {
         let lines = "[+]ping ok\n[+]storage-limit ok: 7 % used\n[+]store ok\n[+]tasks ok\n";
-        assert_eq!(verbose("readyz", &[], &well()), format!("{lines}readyz check passed\n"));
-        let excluded = verbose("livez", &["ping"], &well());
+        assert_eq!(verbose("readyz", &[], &healthy()), format!("{lines}readyz check passed\n"));
+        let excluded = verbose("livez", &["ping"], &healthy());
         let lines = lines.replace("[+]ping ok", "[+]ping excluded: ok");
         assert_eq!(excluded, format!("{lines}livez check passed\n"));
-        let warned = verbose("livez", &["x"], &well());
+        let warned = verbose("livez", &["x"], &healthy());
         assert!(
             warned.contains("warn: some health checks cannot be excluded: no matches for \"x\"\n"),
             "{warned}"
@@ -122,10 +122,10 @@ mod tests {
     }
 
     #[test]
-    fn only_what_there_is_can_be_asked_for() {
-        assert!(answer("readyz", &["ping"], "", &well()).is_ok());
-        assert_eq!(answer("readyz", &["nothing"], "", &well()).unwrap_err().code, 404);
-        assert_eq!(answer("readyz", &["ping", "x"], "", &well()).unwrap_err().code, 404);
+    fn unknown_checks_are_not_found() {
+        assert!(answer("readyz", &["ping"], "", &healthy()).is_ok());
+        assert_eq!(answer("readyz", &["nothing"], "", &healthy()).unwrap_err().code, 404);
+        assert_eq!(answer("readyz", &["ping", "x"], "", &healthy()).unwrap_err().code, 404);
     }
 
     fn code(probe: &str, checks: &[&str], query: &str, state: &State) -> u16 {
@@ -133,8 +133,8 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_makes_it_unready_and_leaves_it_alive() {
-        let state = State { writes_fail: Some("no space".to_owned()), ..well() };
+    fn a_full_disk_fails_readiness_and_not_liveness() {
+        let state = State { writes_fail: Some("no space".to_owned()), ..healthy() };
         let code = |probe, checks, query| code(probe, checks, query, &state);
         assert_eq!((code("readyz", &[], ""), code("healthz", &["store"], "")), (500, 500));
         assert_eq!((code("livez", &[], ""), code("readyz", &["ping"], "")), (200, 200));
@@ -142,23 +142,23 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_only_a_restart_helps_ends_its_life() {
-        let state = State { writes_fail: Some("it panicked".to_owned()), needs_restart: true, ..well() };
+    fn a_store_that_needs_a_restart_fails_liveness() {
+        let state = State { writes_fail: Some("it panicked".to_owned()), needs_restart: true, ..healthy() };
         let code = |probe, query| code(probe, &[], query, &state);
         assert_eq!((code("livez", ""), code("readyz", ""), code("healthz", "")), (500, 500, 500));
         assert_eq!(code("livez", "exclude=store"), 200);
     }
 
     #[test]
-    fn a_store_that_is_full_is_unready_only() {
-        let state = State { storage: Err("writes are refused".to_owned()), ..well() };
+    fn a_full_store_fails_readiness_only() {
+        let state = State { storage: Err("writes are refused".to_owned()), ..healthy() };
         let code = |probe| code(probe, &[], "", &state);
         assert_eq!((code("livez"), code("readyz"), code("healthz")), (200, 500, 500));
     }
 
     #[test]
-    fn a_task_that_cannot_go_on_ends_its_life() {
-        let state = State { failure: Some("task x panicked".to_owned()), ..well() };
+    fn a_task_that_ended_fails_liveness_and_readiness() {
+        let state = State { failure: Some("task x panicked".to_owned()), ..healthy() };
         let code = |probe, checks, query| code(probe, checks, query, &state);
         assert_eq!(
             (code("livez", &[], ""), code("readyz", &[], ""), code("livez", &["tasks"], "")),

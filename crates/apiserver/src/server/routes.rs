@@ -20,7 +20,11 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 
 impl Engine {
     /// Answers a path that is no resource.
-    pub fn document(&self, parts: &Parts, segments: &[String]) -> Result<Response<Body>, ApiError> {
+    pub fn serve_non_resource_path(
+        &self,
+        parts: &Parts,
+        segments: &[String],
+    ) -> Result<Response<Body>, ApiError> {
         if parts.method != Method::GET && parts.method != Method::HEAD {
             return Err(match segments.first().map(String::as_str) {
                 Some("api" | "apis" | "openapi" | "version") => ApiError::method_not_allowed(),

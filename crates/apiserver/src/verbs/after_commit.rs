@@ -10,7 +10,7 @@ use crate::registry::{DEFINITIONS, Resource, well_known};
 use crate::storage::stored::OwnerReference;
 use crate::storage::text;
 use crate::verbs::{FOREGROUND, ORPHAN};
-use crate::work_queue::{Place, WorkItem};
+use crate::work_queue::{ObjectKey, WorkItem};
 
 impl Engine {
     /// Enqueues the work that a committed write may have caused. `new` is absent when the object is gone.
@@ -61,7 +61,7 @@ impl Engine {
         {
             return;
         }
-        let place = place_of(resource, object);
+        let place = object_key(resource, object);
         let gone: Vec<&str> = before.iter().filter(|uid| !after.contains(uid)).copied().collect();
         self.work_queue.index_owners(&place, &gone, &after);
         match new {
@@ -81,24 +81,27 @@ impl Engine {
         }
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
         for reference in references(object) {
-            if let Some(place) = self.owner_place(&reference, namespace) {
+            if let Some(place) = self.owner_key(&reference, namespace) {
                 self.work_queue.enqueue(WorkItem::Ownership(place));
             }
         }
     }
 
     /// Where the object is that an owner reference names; none if its kind is not served.
-    pub fn owner_place(&self, reference: &OwnerReference, namespace: &str) -> Option<Place> {
+    pub fn owner_key(&self, reference: &OwnerReference, namespace: &str) -> Option<ObjectKey> {
         let registry = self.registry.load();
         let resource = registry.by_kind(&reference.api_version, &reference.kind)?;
         let key = resource.key(Some(namespace), &reference.name);
-        Some(Place { table: resource.table.clone(), key: key.into() })
+        Some(ObjectKey { table: resource.table.clone(), key: key.into() })
     }
 }
 
-fn place_of(resource: &Resource, object: &Value) -> Place {
+fn object_key(resource: &Resource, object: &Value) -> ObjectKey {
     let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
-    Place { table: resource.table.clone(), key: resource.key(Some(text("namespace")), text("name")).into() }
+    ObjectKey {
+        table: resource.table.clone(),
+        key: resource.key(Some(text("namespace")), text("name")).into(),
+    }
 }
 
 fn owner_uids(object: &Value) -> Vec<&str> {

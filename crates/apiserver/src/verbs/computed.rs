@@ -41,7 +41,7 @@ impl Engine {
     pub async fn compute(&self, sent: &Sent, call: &Call) -> Result<Answer, ApiError> {
         let Some(served) = &self.extension else { return Err(ApiError::no_such_path()) };
         let (verb, status) = match (&sent.method, call.name()) {
-            _ if call.query.flag("watch") || !call.part().is_empty() => {
+            _ if call.query.flag("watch") || !call.subresource().is_empty() => {
                 return Err(ApiError::method_not_allowed());
             }
             (&Method::POST, "") => ("create", StatusCode::CREATED),
@@ -65,7 +65,7 @@ impl Engine {
             caller: Caller { rbac: &self.rbac, registry: &self.registry, identity: &call.identity },
             stored: Stored { store: &self.store, registry: &self.registry },
         };
-        let _room = served.room.acquire().await.map_err(ApiError::internal)?;
+        let _permit = served.in_flight.acquire().await.map_err(ApiError::internal)?;
         let answered = run_blocking(|| (served.extension.answer)(&request))?;
         Ok(Answer::document(status, answered))
     }

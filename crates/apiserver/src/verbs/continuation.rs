@@ -28,7 +28,7 @@ impl Continuation {
     }
 
     /// A token for what is behind this key now, whatever the pages before it showed.
-    pub fn whenever(after: &str) -> Self {
+    pub fn inconsistent(after: &str) -> Self {
         Self { format: FORMAT.to_owned(), revision: None, after: after.to_owned() }
     }
 
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_comes_back_as_it_was_and_nothing_else_is_taken() {
+    fn continue_tokens_round_trip_and_others_are_refused() {
         let token = Continuation::new("default/a", 7);
         assert_eq!(Continuation::decode(&token.encode()), Ok(token));
         for text in ["", "x", "e30", "bm90IGpzb24"] {

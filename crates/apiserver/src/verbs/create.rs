@@ -36,18 +36,18 @@ impl Engine {
         options: &WriteOptions,
         draft: Draft,
     ) -> Result<Answer, ApiError> {
-        call.notes.set_created_name(text(&draft.object, "/metadata/name"));
+        call.audit_annotations.set_created_name(text(&draft.object, "/metadata/name"));
         self.check_namespace(call, intended_name(&draft.object))?;
         self.check_definition(call, text(&draft.object, "/metadata/name"))?;
         let generated = text(&draft.object, "/metadata/name").is_empty();
         for attempt in 1.. {
-            let (object, warnings) = self.settle_new(call, options, draft.clone()).await?;
+            let (object, warnings) = self.before_create(call, options, draft.clone()).await?;
             match self.insert(call, options, &object).await {
                 Err(error)
                     if error.reason == "AlreadyExists" && generated && attempt < GENERATED_NAMES_MAX => {}
                 Err(error) => return Err(error),
                 Ok(bytes) => {
-                    call.notes.set_created_name(text(&object, "/metadata/name"));
+                    call.audit_annotations.set_created_name(text(&object, "/metadata/name"));
                     return Ok(Answer::stored(StatusCode::CREATED, bytes).with_warnings(warnings));
                 }
             }

@@ -50,7 +50,7 @@ fn is_definition(call: &Call) -> bool {
 
 /// What a definition has before it is checked: its defaults, and the status it keeps.
 pub(crate) fn fill_in(call: &Call, object: &mut Value, old: Option<&Value>) {
-    if is_definition(call) && call.part() != "status" {
+    if is_definition(call) && call.subresource() != "status" {
         apiextensions::default_crd(object);
         apiextensions::keep_status(object, old);
     }
@@ -65,7 +65,7 @@ pub(crate) fn prepare(engine: &Engine, call: &Call, object: &mut Value, old: Opt
     if old.is_none() {
         object["metadata"]["finalizers"] = with_entry(&object["metadata"]["finalizers"], CLEANUP);
     }
-    if call.part() == "status" {
+    if call.subresource() == "status" {
         return;
     }
     let name = text(object, "/metadata/name").to_owned();
@@ -125,7 +125,7 @@ impl Engine {
         let mut custom = self.custom.lock().recovered();
         let after = definition.and_then(|definition| compile_definition(definition, self.store.revision()));
         match (custom.get(name), after) {
-            (Some(before), Some(after)) if before.says_the_same(&after) => return,
+            (Some(before), Some(after)) if before.is_equivalent(&after) => return,
             (None, None) => return,
             (_, Some(after)) => drop(custom.insert(name.to_owned(), after)),
             (_, None) => drop(custom.remove(name)),

@@ -16,7 +16,7 @@ use crate::http::content;
 use crate::http::options::{DeleteOptions, Propagation};
 use crate::storage::{store_error, stored, text};
 use crate::verbs::Answer;
-use crate::verbs::update::ends_here;
+use crate::verbs::update::is_removable;
 use apimachinery::error::ApiError;
 
 /// Keeps an object until its dependents are gone.
@@ -54,7 +54,7 @@ impl Engine {
             warnings.extend(self.admission.mutate(&write, &mut seen).await?);
             warnings.extend(self.admission.validate(&write, &seen).await?);
             let next = self.begin_deletion(call, &old, options);
-            if next == old && !ends_here(&next) {
+            if next == old && !is_removable(&next) {
                 return Ok(Answer::stored(StatusCode::OK, entry.value).with_warnings(warnings));
             }
             match self.remove_or_mark(call, options, &entry, &old, &next).await {
@@ -73,7 +73,7 @@ impl Engine {
         old: &Value,
         next: &Value,
     ) -> Result<Answer, WriteError> {
-        let gone = ends_here(next);
+        let gone = is_removable(next);
         let payload = stored::payload(next);
         let mut bytes = Bytes::from(next.to_string());
         if !options.dry_run {

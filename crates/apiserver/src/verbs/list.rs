@@ -123,7 +123,7 @@ impl Engine {
         // The first read settles the revision; further ones of the same list stay on it.
         let revision = at.unwrap_or_else(|| self.store.revision());
         if let Some(only) = &selection.only {
-            let entry = self.store.get_at(table, only, revision).map_err(|error| gone(&error, after))?;
+            let entry = self.store.get_at(table, only, revision).map_err(|error| expired(&error, after))?;
             let mut entries: Vec<Entry> = entry.into_iter().collect();
             let matching = self.matching_entries(call, selection, &entries).await?;
             entries.retain(|_| matching == [true]);
@@ -131,7 +131,7 @@ impl Engine {
         }
         let mut range = Range { prefix: &selection.prefix, after, limit, at: Some(revision) };
         if selection.is_everything() {
-            let page = self.store.range(table, range).map_err(|error| gone(&error, after))?;
+            let page = self.store.range(table, range).map_err(|error| expired(&error, after))?;
             let next = (page.remaining > 0).then(|| continuation(&page.entries, revision)).flatten();
             return Ok(Listed { entries: page.entries, revision, remaining: Some(page.remaining), next });
         }
@@ -140,7 +140,7 @@ impl Engine {
         let mut last: Option<std::sync::Arc<str>> = None;
         loop {
             let page = self.store.range(table, Range { after: last.as_deref().or(after), ..range });
-            let page = page.map_err(|error| gone(&error, after))?;
+            let page = page.map_err(|error| expired(&error, after))?;
             let more = page.remaining > 0;
             let matching = self.matching_entries(call, selection, &page.entries).await?;
             for (index, entry) in page.entries.iter().enumerate() {
@@ -178,13 +178,13 @@ fn continuation(entries: &[Entry], revision: Revision) -> Option<String> {
 }
 
 /// The 410 of a compacted revision; a paginated list gets a continue token to go on with.
-fn gone(error: &ReadError, after: Option<&str>) -> ApiError {
+fn expired(error: &ReadError, after: Option<&str>) -> ApiError {
     match (error, after) {
         (ReadError::Compacted { .. }, None) => {
             ApiError::expired("The resourceVersion for the provided list is too old.")
         }
         (ReadError::Compacted { .. }, Some(after)) => ApiError {
-            continuation: Some(Continuation::whenever(after).encode()),
+            continuation: Some(Continuation::inconsistent(after).encode()),
             ..ApiError::expired(INCONSISTENT)
         },
         (ReadError::Future { .. }, _) => ApiError::timeout(error.to_string()),

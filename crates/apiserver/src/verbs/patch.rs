@@ -37,17 +37,19 @@ impl Engine {
         self.change(call, &options, |old| {
             let mut patched = apply_patch(media_type, call, old, &patch)?;
             Origin::of(media_type, &patch, &patched).check_types(call, &patched)?;
-            let run_blocking = set_aside(media_type, call, &patch, &mut patched);
+            let unchanged = take_unchanged_fields(media_type, call, &patch, &mut patched);
             let mut draft = Draft::from_value(call, patched, options.field_validation).map_err(|error| {
                 // Errors quote the patched object. They are rare, so it is computed again for them instead of being
                 // kept.
                 match apply_patch(media_type, call, old, &patch) {
-                    Ok(patched) => unfit(call, &patched, Origin::of(media_type, &patch, &patched), error),
+                    Ok(patched) => {
+                        patch_error(call, &patched, Origin::of(media_type, &patch, &patched), error)
+                    }
                     Err(error) => error,
                 }
             })?;
             if let Some(fields) = draft.object.as_object_mut() {
-                fields.extend(run_blocking);
+                fields.extend(unchanged);
             }
             check_name(call, &draft.object)?;
             check_uid(call, old, &draft.object)?;
@@ -83,9 +85,14 @@ fn creation(call: &Call) -> Action<'_> {
 
 /// Takes out the part of a custom object that a merge patch of its status leaves unchanged: it comes from the store
 /// and goes back there, so it is not validated again, and in most objects it is the larger part.
-fn set_aside(media_type: &str, call: &Call, patch: &Value, patched: &mut Value) -> Map<String, Value> {
+fn take_unchanged_fields(
+    media_type: &str,
+    call: &Call,
+    patch: &Value,
+    patched: &mut Value,
+) -> Map<String, Value> {
     let is_simple = media_type == "application/merge-patch+json" && call.resource.custom.is_some();
-    match patched.as_object_mut().filter(|_| is_simple && call.part() == "status") {
+    match patched.as_object_mut().filter(|_| is_simple && call.subresource() == "status") {
         Some(fields) => {
             let is_read = |key: &str| matches!(key, "apiVersion" | "kind" | "metadata" | "status");
             let names = fields.keys().filter(|key| !is_read(key) && patch.get(key.as_str()).is_none());
@@ -142,22 +149,22 @@ impl<'a> Origin<'a> {
             Self::Document(object) => object.to_string(),
             Self::Strategic(patch) => gotext::plain(&patch::without_directives(patch)),
         };
-        let nobody = Subject { group: "", resource: "", name: "" };
-        ApiError::invalid(nobody, &[FieldError::invalid("patch", shown, fault)])
+        let no_subject = Subject { group: "", resource: "", name: "" };
+        ApiError::invalid(no_subject, &[FieldError::invalid("patch", shown, fault)])
     }
 }
 
 /// What a patch made of the object is no object of its kind any more.
-fn unfit(call: &Call, patched: &Value, origin: Origin<'_>, error: ApiError) -> ApiError {
+fn patch_error(call: &Call, patched: &Value, origin: Origin<'_>, error: ApiError) -> ApiError {
     if call.resource.custom.is_some() && !error.message.contains(" cannot be handled as a ") {
-        return unfit_custom(call, patched, error);
+        return custom_patch_error(call, patched, error);
     }
     let fault =
         error.message.split_once(" cannot be handled as a ").and_then(|(_, rest)| rest.split_once(": "));
     origin.refusal(fault.map_or(error.message.as_str(), |(_, fault)| fault))
 }
 
-fn unfit_custom(call: &Call, patched: &Value, error: ApiError) -> ApiError {
+fn custom_patch_error(call: &Call, patched: &Value, error: ApiError) -> ApiError {
     let expected = call.resource.api_version();
     let api_version = text(patched, "/apiVersion");
     if error.code != 400 || api_version == expected {

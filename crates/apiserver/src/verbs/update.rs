@@ -26,7 +26,7 @@ impl Engine {
         check_name(call, &draft.object)?;
         let _definitions = self.definition_lock(call).await;
         self.change(call, &options, |_| {
-            check_pinned(call, &draft.object)?;
+            check_resource_version(call, &draft.object)?;
             Ok(draft.clone())
         })
         .await
@@ -50,7 +50,7 @@ impl Engine {
             };
             let old = served.as_ref().unwrap_or(&old_stored);
             let draft = compute(old)?;
-            let (object, warnings) = self.settle_change(call, options, old, draft).await?;
+            let (object, warnings) = self.before_update(call, options, old, draft).await?;
             if object == old_stored {
                 return Ok(Answer::stored(StatusCode::OK, entry.value).with_warnings(warnings));
             }
@@ -85,7 +85,7 @@ impl Engine {
         if options.dry_run {
             return Ok(Bytes::from(object.to_string()));
         }
-        let gone = ends_here(object);
+        let gone = is_removable(object);
         let change = if gone { Change::Delete(stored::payload(old)) } else { Change::Put(payload.clone()) };
         let expect = Expect::Revision(entry.revision);
         let table = call.resource.table.clone();
@@ -105,7 +105,7 @@ impl Engine {
 }
 
 /// A custom object may be replaced only with the `resourceVersion` of its newest state.
-fn check_pinned(call: &Call, object: &Value) -> Result<(), ApiError> {
+fn check_resource_version(call: &Call, object: &Value) -> Result<(), ApiError> {
     let pinned = !text(object, "/metadata/resourceVersion").is_empty();
     if pinned || call.resource.custom.is_none() {
         return Ok(());
@@ -130,7 +130,7 @@ pub(crate) fn check_name(call: &Call, object: &Value) -> Result<(), ApiError> {
 
 /// Whether an object that is being deleted has nothing left that keeps it: no finalizers, no grace
 /// period still running, and for namespaces no content (`spec.finalizers`).
-pub(crate) fn ends_here(object: &Value) -> bool {
+pub(crate) fn is_removable(object: &Value) -> bool {
     let metadata = &object["metadata"];
     let has_any = |list: &Value| list.as_array().is_some_and(|entries| !entries.is_empty());
     let waits = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) != 0;

@@ -11,12 +11,12 @@ use crate::storage::{stored, text};
 /// Where a webhook is, as its configuration says, and the authority of its certificate in PEM.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Address {
-    place: Place,
+    location: Location,
     pub(super) authority: Vec<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Place {
+enum Location {
     Url(String),
     Service { namespace: String, name: String, port: u16, path: String },
 }
@@ -40,23 +40,23 @@ impl Address {
         let bundle = text(client, "/caBundle");
         let authority = base64::engine::general_purpose::STANDARD.decode(bundle).unwrap_or_default();
         let service = &client["service"];
-        let place = match client["url"].as_str() {
-            Some(url) => Place::Url(url.to_owned()),
-            None => Place::Service {
+        let location = match client["url"].as_str() {
+            Some(url) => Location::Url(url.to_owned()),
+            None => Location::Service {
                 namespace: text(service, "/namespace").to_owned(),
                 name: text(service, "/name").to_owned(),
                 port: service["port"].as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or(443),
                 path: text(service, "/path").to_owned(),
             },
         };
-        Self { place, authority }
+        Self { location, authority }
     }
 
     /// Where an address leads now; what is in the way is said in a sentence.
     pub(super) fn destination(&self, store: &Store) -> Result<Destination, String> {
-        match &self.place {
-            Place::Url(url) => by_url(url),
-            Place::Service { namespace, name, port, path } => {
+        match &self.location {
+            Location::Url(url) => by_url(url),
+            Location::Service { namespace, name, port, path } => {
                 let service = store.get("/services", &format!("{namespace}/{name}"));
                 let service = service.ok_or_else(|| format!("service {name:?} not found"))?;
                 let hosts = hosts(store, &stored::parse(&service.value), namespace, name, *port);

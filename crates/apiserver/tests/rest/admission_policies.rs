@@ -214,7 +214,7 @@ async fn with_rights() -> Server {
 
 /// Policies check permissions through `authorizer`, which asks RBAC.
 #[tokio::test]
-async fn rights_are_asked_about() {
+async fn permission_checks_are_decided_by_the_activation() {
     let server = with_rights().await;
     let check = async |expression: &str, expected: bool| {
         put_into_effect(&server, json!({ "validations": [{ "expression": expression }] }), json!({})).await;

@@ -39,7 +39,7 @@ impl Written {
 }
 
 #[tokio::test]
-async fn who_did_what_with_what_outcome() {
+async fn audit_events_name_user_verb_object_and_status() {
     let written = Written::new("[{ level: RequestResponse }]").await;
     let maps = "/api/v1/namespaces/default/configmaps";
     let map = json!({ "metadata": { "name": "m" }, "data": { "k": "v" } });
@@ -130,7 +130,7 @@ async fn the_name_of_what_is_created_is_written_down() {
 }
 
 #[tokio::test]
-async fn refusals_of_strangers_are_sampled_and_bounded() {
+async fn refusals_of_unauthenticated_clients_are_sampled_and_bounded() {
     let written = Written::new("[{ level: Metadata }]").await;
     let long = format!("/api/v1/secrets?fieldSelector={}", "x".repeat(20_000));
     for _ in 0..300 {

@@ -162,7 +162,7 @@ async fn rbac_prevents_privilege_escalation() {
 }
 
 #[tokio::test]
-async fn the_verbs_escalate_and_bind_set_the_checks_aside() {
+async fn the_verbs_escalate_and_bind_skip_the_escalation_check() {
     let server = Server::secured(TOKENS).await;
     server.namespace("a").await;
     let rules = json!([
@@ -244,7 +244,7 @@ async fn default_roles_come_back_and_keep_what_was_added() {
 }
 
 #[tokio::test]
-async fn who_applies_something_new_must_be_allowed_to_create_it() {
+async fn applying_a_new_object_needs_the_permission_to_create() {
     let server = Server::secured(TOKENS).await;
     let rule = |verbs: Value| json!([{ "verbs": verbs, "apiGroups": [""], "resources": ["configmaps"] }]);
     role(&server, "patcher", rule(json!(["patch", "get"]))).await;

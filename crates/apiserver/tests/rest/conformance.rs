@@ -215,7 +215,7 @@ async fn unknown_and_repeated_fields_are_told_as_they_come() {
 
 /// Three that own each other in a circle do not wait for each other for ever.
 #[tokio::test]
-async fn a_circle_of_owners_goes() {
+async fn a_cycle_of_owners_is_collected() {
     let server = Server::with_controllers().await;
     let mut uids = Vec::new();
     for name in ["one", "two", "three"] {

@@ -70,13 +70,16 @@ async fn a_ping_extends_neither_deadline() {
         ..ConnectionLimits::default()
     };
     let listening = Listening::limited(Limits::default(), TOKENS, limits).await;
-    let mut stranger = tls::connect_http2(listening.address, &listening.authority).await;
-    stranger.write_all(PREFACE).await.expect("taken");
+    let mut unauthenticated = tls::connect_http2(listening.address, &listening.authority).await;
+    unauthenticated.write_all(PREFACE).await.expect("taken");
     let mut known = tls::connect_http2(listening.address, &listening.authority).await;
     known.write_all(PREFACE).await.expect("taken");
     known.write_all(&authorized_request()).await.expect("taken");
-    let (stranger, known) = tokio::join!(ping_until_end(stranger), ping_until_end(known));
-    assert!(stranger < Duration::from_secs(10), "unauthenticated clients are disconnected: {stranger:?}");
+    let (unauthenticated, known) = tokio::join!(ping_until_end(unauthenticated), ping_until_end(known));
+    assert!(
+        unauthenticated < Duration::from_secs(10),
+        "unauthenticated clients are disconnected: {unauthenticated:?}"
+    );
     assert!(known > Duration::from_millis(1_500), "who proved something may rest: {known:?}");
     assert!(known < Duration::from_secs(20), "but not for ever: {known:?}");
 }

@@ -194,7 +194,7 @@ async fn another_stored_version_leaves_what_is_stored_readable() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told() {
+async fn failures_of_conversion_webhooks_are_reported() {
     let server = Server::new().await;
     let is_broken = Arc::new(AtomicBool::new(false));
     let broken = is_broken.clone();
@@ -238,7 +238,7 @@ async fn what_goes_wrong_is_told() {
 }
 
 #[tokio::test]
-async fn what_was_stored_before_a_default_shows_it() {
+async fn objects_older_than_a_default_are_served_with_it() {
     let server = Server::new().await;
     let plain = |properties: Value| {
         let mut definition = json!({

@@ -95,11 +95,15 @@ async fn a_certificate_proves_something_only_if_we_signed_it_for_a_client() {
     check(Some(Authority::new("ours").client("root", &masters)), 401, "a namesake of our authority").await;
     check(Some(tls::self_signed("root", &masters)), 401, "self-signed").await;
     check(Some(ours.server()), 401, "a certificate of a server").await;
-    let stranger = tls::self_signed("root", &masters);
-    assert_eq!(listening.get("/healthz", Some(&stranger), "").await, 401, "wrong proof is worse than none");
+    let self_signed = tls::self_signed("root", &masters);
+    assert_eq!(
+        listening.get("/healthz", Some(&self_signed), "").await,
+        401,
+        "an invalid credential is refused even where none is needed"
+    );
     assert_eq!(listening.get("/healthz", None, "").await, 200);
     assert_eq!(listening.get("/apis", None, "t-eve").await, 200);
-    assert_eq!(listening.get("/apis", Some(&stranger), "t-eve").await, 200, "the token proves it");
+    assert_eq!(listening.get("/apis", Some(&self_signed), "t-eve").await, 200, "the token proves it");
 }
 
 /// How long a connection stays open when its client does no more.
@@ -137,7 +141,7 @@ async fn clients_that_never_finish_are_let_go_and_delay_nobody() {
 
 /// Between requests a connection may rest for longer than a handshake may take.
 #[tokio::test]
-async fn a_connection_rests_and_goes_on() {
+async fn an_idle_connection_can_be_used_again() {
     let listening = Listening::with(Limits::default(), TOKENS, SHORT * 20).await;
     let mut line = Line::open(listening.address, &listening.authority, "t-eve").await;
     assert_eq!(line.send("GET", "/apis", "", Bytes::new()).await, Some(200));

@@ -39,7 +39,7 @@ async fn routes(server: &Server) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn nobody_gets_in_anywhere_without_proof() {
+async fn every_route_refuses_requests_without_credentials() {
     let server = Server::secured(TOKENS).await;
     let routes = routes(&server).await;
     assert!(routes.len() > 200, "{} routes", routes.len());

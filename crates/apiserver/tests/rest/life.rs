@@ -165,7 +165,7 @@ async fn scale_is_a_view() {
 }
 
 #[tokio::test]
-async fn what_changes_nothing_writes_nothing() {
+async fn a_no_op_update_writes_nothing() {
     let server = Server::new().await;
     server.ask(Ask::post(MAPS, map("same", &[]))).await.expect(201);
     let path = format!("{MAPS}/same");

@@ -82,7 +82,7 @@ async fn orphans_stay_without_their_owner() {
 }
 
 #[tokio::test]
-async fn the_last_owner_takes_a_dependent_along() {
+async fn a_dependent_is_deleted_with_its_last_owner() {
     let server = Server::with_controllers().await;
     let first = make(&server, MAPS, "first", &[], false).await;
     let second = make(&server, CLASSES, "second", &[], false).await;
@@ -100,9 +100,9 @@ async fn the_last_owner_takes_a_dependent_along() {
 #[tokio::test]
 async fn a_namesake_is_no_owner() {
     let server = Server::with_controllers().await;
-    let mut stranger = make(&server, MAPS, "owner", &[], false).await;
-    stranger["metadata"]["uid"] = "00000000-0000-4000-8000-000000000000".into();
-    make(&server, SECRETS, "child", &[&stranger], false).await;
+    let mut namesake = make(&server, MAPS, "owner", &[], false).await;
+    namesake["metadata"]["uid"] = "00000000-0000-4000-8000-000000000000".into();
+    make(&server, SECRETS, "child", &[&namesake], false).await;
     server.until_gone(&format!("{SECRETS}/child")).await;
     server.ask(Ask::get(&format!("{MAPS}/owner"))).await.expect(200);
 }
@@ -121,7 +121,7 @@ async fn an_owner_of_an_unknown_kind_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_restart_forgets_no_chore() {
+async fn a_restart_resumes_unfinished_work_items() {
     let store = store::Store::in_memory();
     let server = Server::on(store.clone()).await;
     let owner = make(&server, MAPS, "owner", &[], false).await;

@@ -121,7 +121,7 @@ fn definition() -> Value {
 
 /// Pods that have ended leave room, and a Service may grow into a quota by an update.
 #[tokio::test]
-async fn what_objects_say_is_counted_too() {
+async fn quotas_count_active_pods_node_ports_and_load_balancers() {
     let server =
         limited(json!({ "pods": "1", "services.loadbalancers": "0", "services.nodeports": "1" })).await;
     let pods = "/api/v1/namespaces/team/pods";

@@ -138,7 +138,7 @@ async fn her_lists_watches_and_deletions_end_at_her_border() {
 }
 
 #[tokio::test]
-async fn an_admin_of_a_namespace_cannot_climb_out_of_it() {
+async fn a_namespace_admin_cannot_escalate_to_the_cluster() {
     let server = two_tenants().await;
     let as_eve = async |ask: Ask, code: u16| {
         let answer = server.ask_bare(ask.token("t-eve")).await;

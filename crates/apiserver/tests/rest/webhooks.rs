@@ -218,7 +218,7 @@ async fn selectors_say_what_a_webhook_wants_to_see() {
 }
 
 #[tokio::test]
-async fn what_fails_counts_as_the_policy_says() {
+async fn an_unreachable_webhook_counts_by_its_failure_policy() {
     let nowhere = |policy: &str| json!({ "failurePolicy": policy, "clientConfig": { "url": "https://127.0.0.1:1/x", "caBundle": "" } });
     for (policy, code) in [("Ignore", 201), ("Fail", 500)] {
         let server = Server::new().await;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use super::{LIST_COST, MAP_COST, Machine, Range};
+use super::{Evaluator, LIST_COST, MAP_COST, Range};
 use crate::ast::{Fold, FoldKind};
 use crate::budget::Failure;
 use crate::functions::lists;
@@ -20,7 +20,7 @@ struct Gathered<'a> {
     entries: BTreeMap<Key, Value<'a>>,
 }
 
-impl<'a> Machine<'a, '_> {
+impl<'a> Evaluator<'a, '_> {
     pub(super) fn fold(&mut self, fold: &'a Fold) -> Result<Value<'a>, Failure> {
         let range = self.evaluate(&fold.range)?;
         if matches!(fold.kind, FoldKind::OptionalMap | FoldKind::OptionalFlatMap) {

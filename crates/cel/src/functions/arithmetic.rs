@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_end_where_they_do_not_fit() {
+    fn integer_overflow_is_an_error() {
         check("_+_", i64::MAX, 1, None);
         check("_-_", i64::MIN, 1, None);
         check("_*_", i64::MIN, -1, None);

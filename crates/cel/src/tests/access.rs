@@ -56,7 +56,7 @@ fn answer(source: &str) -> (String, u64, u64) {
 }
 
 #[test]
-fn rights_are_asked_about() {
+fn permission_checks_are_decided_by_the_activation() {
     let check = |source: &str, expected: &str| assert_eq!(answer(source).0, expected, "{source}");
     check("authorizer.path('/healthz').check('get').allowed()", "true");
     check("authorizer.path('/metrics').check('get').allowed()", "false");
@@ -89,7 +89,7 @@ fn rights_are_asked_about() {
 }
 
 #[test]
-fn what_is_no_question_is_refused() {
+fn malformed_permission_checks_are_refused() {
     let fails = |source: &str, why: &str| assert_eq!(answer(source).0, format!("error {why}"), "{source}");
     fails("authorizer.path(' ').check('get').allowed()", "path must not be empty");
     fails("authorizer.group('').resource('').check('get').allowed()", "resource must not be empty");
@@ -115,7 +115,7 @@ fn what_is_no_question_is_refused() {
 
 /// Every step costs one, a decision so much that an expression can ask for two.
 #[test]
-fn asking_costs() {
+fn permission_checks_cost_what_kubernetes_charges() {
     let check = |source: &str, cost: u64| {
         let (_, most, spent) = answer(source);
         assert_eq!((most, spent), (cost, cost), "{source}");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Self_, environment};
 use crate::{Budget, Failure, Program, Type};
 
-/// Compiles and evaluates, and holds it to a time that a busy machine keeps too.
+/// Compiles and evaluates, and holds it to a time that a busy evaluator keeps too.
 fn end(source: &str, object: &serde_json::Value) -> Result<String, Failure> {
     let begun = Instant::now();
     let environment = environment(Type::ANY);

@@ -23,9 +23,11 @@ fn missing(text: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
         let folders: Vec<String> = code().filter(|name| name.starts_with("crates/")).collect();
         for file in code().filter(|name| name.ends_with(".rs") && !name.contains(' ')) {
             let of_crate = file.split_once('/').map(|(name, rest)| format!("crates/{name}/src/{rest}"));
-            let in_folders =
-                folders.iter().flat_map(|folder| [format!("{folder}/{file}"), format!("{folder}/src/{file}")]);
-            let found = of_crate.into_iter().chain(in_folders).chain([file.clone()]).any(|path| exists(&path));
+            let in_folders = folders
+                .iter()
+                .flat_map(|folder| [format!("{folder}/{file}"), format!("{folder}/src/{file}")]);
+            let found =
+                of_crate.into_iter().chain(in_folders).chain([file.clone()]).any(|path| exists(&path));
             if !found {
                 missing.push(file);
             }

@@ -17,7 +17,7 @@ pub(super) enum Duplicates {
 }
 
 /// Every place where the object does not fit, as one text; nothing where it fits.
-pub(super) fn misfits(shape: Shape<'_>, object: &Value, duplicates: Duplicates) -> Option<String> {
+pub(super) fn type_errors(shape: Shape<'_>, object: &Value, duplicates: Duplicates) -> Option<String> {
     let mut check = Check { duplicates, path: Vec::new(), errors: Vec::new() };
     check.value(shape, object);
     match check.errors.as_slice() {

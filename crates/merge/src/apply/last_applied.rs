@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::check::{Duplicates, misfits};
+use super::check::{Duplicates, type_errors};
 use super::compare::Comparison;
 use super::owned::mentioned;
 use super::set::PathSet;
@@ -18,7 +18,7 @@ const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
 pub(super) fn still_as_applied(shape: Shape<'_>, live: &Value, api_version: &str) -> Option<PathSet> {
     let text = live["metadata"]["annotations"][ANNOTATION].as_str()?;
     let last: Value = serde_json::from_str(text).ok()?;
-    if last["apiVersion"] != api_version || misfits(shape, &last, Duplicates::Refused).is_some() {
+    if last["apiVersion"] != api_version || type_errors(shape, &last, Duplicates::Refused).is_some() {
         return None;
     }
     let difference = Comparison::of_objects(shape, &last, live);

@@ -1,5 +1,5 @@
 //! How ownership is tested: replays of what a real server did, laws, and tables.
 
-mod laws;
+mod properties;
 mod replay;
 mod tables;

@@ -179,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn what_json_patch_removed_can_be_added_back(
+    fn json_patch_can_add_back_what_it_removed(
         object in any_json().prop_filter("object", |object| object.as_object().is_some_and(|o| !o.is_empty()))
     ) {
         let (name, value) = object.as_object().unwrap().iter().next().unwrap();

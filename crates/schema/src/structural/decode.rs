@@ -36,7 +36,7 @@ pub fn decode_fault(
     name_of: DefinitionName,
 ) -> Option<String> {
     let place = Place { owner, path };
-    Decoder { name_of, voice: Voice::Decoder }.value(value, schema, owner, place, 0)
+    Decoder { name_of, wording: Wording::Decoder }.value(value, schema, owner, place, 0)
 }
 
 /// What the converter behind strategic merge patches would say about a built-in object.
@@ -47,12 +47,12 @@ pub fn converter_fault(
     name_of: DefinitionName,
 ) -> Option<String> {
     let place = Place { owner: kind, path: "" };
-    Decoder { name_of, voice: Voice::Converter }.value(value, schema, kind, place, 0)
+    Decoder { name_of, wording: Wording::Converter }.value(value, schema, kind, place, 0)
 }
 
 /// Which decoder refuses a value of the wrong type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Voice {
+enum Wording {
     Decoder,
     Converter,
 }
@@ -66,7 +66,7 @@ struct Place<'a> {
 
 struct Decoder {
     name_of: DefinitionName,
-    voice: Voice,
+    wording: Wording,
 }
 
 impl Decoder {
@@ -86,7 +86,7 @@ impl Decoder {
             return None;
         }
         match (schema.kind, value) {
-            _ if schema.int_or_string => int_or_string(value, place, self.voice),
+            _ if schema.int_or_string => int_or_string(value, place, self.wording),
             _ if schema.format.as_deref() == Some("quantity") => {
                 Quantity::from_value(value).err().map(|fault| fault.to_string())
             }
@@ -104,8 +104,8 @@ impl Decoder {
             }
             (Type::String, Value::String(text)) => {
                 let fault = text_fault(text, schema.format.as_deref());
-                match (self.voice, schema.format.as_deref()) {
-                    (Voice::Converter, Some("byte")) => fault.map(|fault| converter::of_bytes(&fault)),
+                match (self.wording, schema.format.as_deref()) {
+                    (Wording::Converter, Some("byte")) => fault.map(|fault| converter::of_bytes(&fault)),
                     _ => fault,
                 }
             }
@@ -116,12 +116,12 @@ impl Decoder {
                     Some("int32") => wide.is_some_and(|wide| i32::try_from(wide).is_ok()),
                     _ => wide.is_some(),
                 };
-                (!fits).then(|| match (self.voice, number.is_f64()) {
-                    (Voice::Converter, true) => converter::refusal(value, schema),
+                (!fits).then(|| match (self.wording, number.is_f64()) {
+                    (Wording::Converter, true) => converter::refusal(value, schema),
                     _ => mismatch(&format!("number {number}"), place, go_integer(schema)),
                 })
             }
-            _ if self.voice == Voice::Converter => Some(converter::refusal(value, schema)),
+            _ if self.wording == Wording::Converter => Some(converter::refusal(value, schema)),
             _ => Some(mismatch(json_type(value), place, &self.go_type(schema, own))),
         }
     }
@@ -199,14 +199,14 @@ fn mismatch(found: &str, place: Place<'_>, wanted: &str) -> String {
     }
 }
 
-fn int_or_string(value: &Value, place: Place<'_>, voice: Voice) -> Option<String> {
+fn int_or_string(value: &Value, place: Place<'_>, wording: Wording) -> Option<String> {
     match value {
         Value::String(_) => None,
         Value::Number(number) => match number.as_i64().and_then(|wide| i32::try_from(wide).ok()) {
             Some(_) => None,
             None => Some(mismatch(&format!("number {number}"), place, "int32")),
         },
-        other if voice == Voice::Converter => Some(converter::of_int_or_string(json_type(other))),
+        other if wording == Wording::Converter => Some(converter::of_int_or_string(json_type(other))),
         other => Some(mismatch(json_type(other), place, "int32")),
     }
 }

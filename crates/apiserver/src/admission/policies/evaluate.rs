@@ -27,29 +27,29 @@ pub(super) struct Finding {
 #[derive(Default)]
 pub(super) struct Findings {
     pub failed: Vec<Finding>,
-    pub notes: Vec<(String, String)>,
+    pub audit_annotations: Vec<(String, String)>,
 }
 
 /// What the expressions of a policy see.
-pub(super) struct Scene<'a> {
+pub(super) struct Evaluation<'a> {
     policy: &'a Policy,
     variables: [(&'static str, &'a Value); 5],
-    rights: ExpressionAuthorizer<'a>,
+    authorizer: ExpressionAuthorizer<'a>,
     made: RefCell<BTreeMap<String, Result<Cel<'a>, Failure>>>,
 }
 
-impl<'a> Activation<'a> for Scene<'a> {
+impl<'a> Activation<'a> for Evaluation<'a> {
     fn variable(&self, name: &str) -> Option<Cel<'a>> {
         let known = self.variables.iter().find(|(known, _)| *known == name);
-        known.map(|(_, value)| Cel::of(value, &ANY)).or_else(|| self.rights.variable(name))
+        known.map(|(_, value)| Cel::of(value, &ANY)).or_else(|| self.authorizer.variable(name))
     }
 
     fn dotted(&self, variable: &str, field: &str) -> Option<Cel<'a>> {
-        self.rights.dotted(variable, field)
+        self.authorizer.dotted(variable, field)
     }
 
     fn decide(&self, question: &AccessCheck, verb: &str) -> Decision {
-        self.rights.decide(question, verb)
+        self.authorizer.decide(question, verb)
     }
 
     fn member(&self, variable: &str, field: &str, budget: &Budget) -> Option<Result<Cel<'a>, Failure>> {
@@ -69,20 +69,24 @@ impl<'a> Activation<'a> for Scene<'a> {
     }
 }
 
-fn evaluate<'a>(program: &'a Compiled, scene: &Scene<'a>, budget: &Budget) -> Result<Cel<'a>, Failure> {
+fn evaluate<'a>(
+    program: &'a Compiled,
+    evaluation: &Evaluation<'a>,
+    budget: &Budget,
+) -> Result<Cel<'a>, Failure> {
     match program {
-        Ok(program) => program.evaluate(scene, budget),
+        Ok(program) => program.evaluate(evaluation, budget),
         Err(issues) => Err(Failure::Wrong(format!("compilation failed: {issues}"))),
     }
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Evaluation<'a> {
     pub fn new(
         policy: &'a Policy,
         variables: [(&'static str, &'a Value); 5],
-        rights: ExpressionAuthorizer<'a>,
+        authorizer: ExpressionAuthorizer<'a>,
     ) -> Self {
-        Self { policy, variables, rights, made: RefCell::default() }
+        Self { policy, variables, authorizer, made: RefCell::default() }
     }
 
     /// Evaluates all validations and audit annotations of the policy.
@@ -118,7 +122,7 @@ impl<'a> Scene<'a> {
                 }
             }
         }
-        self.note(&mut findings);
+        self.annotate(&mut findings);
         findings
     }
 
@@ -130,15 +134,16 @@ impl<'a> Scene<'a> {
     }
 
     fn message(&self, validation: &'a Validation, left: &mut u64) -> String {
-        let told = validation.message_program.as_ref().and_then(|program| self.told(program, left));
-        match (told, validation.message.as_str()) {
-            (Some(told), _) => told,
+        let described =
+            validation.message_program.as_ref().and_then(|program| self.evaluated_message(program, left));
+        match (described, validation.message.as_str()) {
+            (Some(described), _) => described,
             (None, "") => format!("failed expression: {}", validation.expression),
             (None, message) => message.to_owned(),
         }
     }
 
-    fn told(&self, program: &'a Program, left: &mut u64) -> Option<String> {
+    fn evaluated_message(&self, program: &'a Program, left: &mut u64) -> Option<String> {
         let budget = Budget::new(COST_OF_ONE_MAX.min(*left));
         let value = program.evaluate(self, &budget);
         *left = left.saturating_sub(budget.spent());
@@ -148,15 +153,15 @@ impl<'a> Scene<'a> {
         fits.then(|| text.to_owned())
     }
 
-    fn note(&self, findings: &mut Findings) {
+    fn annotate(&self, findings: &mut Findings) {
         let mut left = COST_OF_ALL_MAX;
-        for (key, program, expression) in &self.policy.notes {
+        for (key, program, expression) in &self.policy.audit_annotations {
             let budget = Budget::new(COST_OF_ONE_MAX.min(left));
             let value = evaluate(program, self, &budget);
             left = left.saturating_sub(budget.spent());
             match value {
                 Ok(Cel::String(text)) if !text.trim().is_empty() => {
-                    findings.notes.push((key.clone(), text.trim().to_owned()));
+                    findings.audit_annotations.push((key.clone(), text.trim().to_owned()));
                 }
                 Ok(Cel::String(_) | Cel::Null) => {}
                 Ok(_) => {

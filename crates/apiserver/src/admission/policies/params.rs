@@ -18,7 +18,7 @@ impl AdmissionChain {
         &self,
         policy: &Policy,
         binding: &Binding,
-        asking: &WriteAttributes<'_>,
+        attributes: &WriteAttributes<'_>,
     ) -> Result<Vec<Value>, String> {
         let reference = &binding.params;
         let (Some((api_version, kind)), true) = (&policy.param_kind, reference.is_object()) else {
@@ -34,7 +34,7 @@ impl AdmissionChain {
         }
         let namespace = match (resource.namespaced, given) {
             (false, _) => "",
-            (true, "") => asking.call.namespace.as_deref().unwrap_or_default(),
+            (true, "") => attributes.call.namespace.as_deref().unwrap_or_default(),
             (true, given) => given,
         };
         if resource.namespaced && namespace.is_empty() {

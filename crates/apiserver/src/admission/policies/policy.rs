@@ -25,7 +25,7 @@ pub(super) struct Policy {
     pub variables: BTreeMap<String, Compiled>,
     pub validations: Vec<Validation>,
     /// What is written down about a write: keys and expressions.
-    pub notes: Vec<(String, Compiled, String)>,
+    pub audit_annotations: Vec<(String, Compiled, String)>,
 }
 
 /// Something that has to hold.
@@ -68,7 +68,7 @@ impl Policy {
                 .and_then(|text| compiled_in(scope.of_message(), text, &defined).ok()),
             reason: text(source, "/reason").to_owned(),
         };
-        let note = |source: &Value| {
+        let annotation = |source: &Value| {
             let expression = text(source, "/valueExpression").trim();
             (text(source, "/key").to_owned(), compiled(expression, &defined), expression.to_owned())
         };
@@ -79,7 +79,7 @@ impl Policy {
             matching: Matching::of_policy(&spec["matchConstraints"]),
             conditions: Conditions::compile(&spec["matchConditions"], scope, &BTreeMap::new()),
             validations: list("validations").iter().map(validation).collect(),
-            notes: list("auditAnnotations").iter().map(note).collect(),
+            audit_annotations: list("auditAnnotations").iter().map(annotation).collect(),
             variables,
         }
     }

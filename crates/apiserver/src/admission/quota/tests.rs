@@ -54,7 +54,7 @@ fn quotas_with_scopes_count_nothing_here() {
 }
 
 #[test]
-fn what_is_not_enforced_is_said_once() {
+fn a_quota_warns_once_about_what_it_does_not_enforce() {
     let object = |hard: Value| json!({ "spec": { "hard": hard } });
     assert_eq!(
         warnings(&object(json!({ "cpu": "1", "count/secrets": "2", "limits.memory": "1Gi" })), None),

@@ -29,7 +29,7 @@ pub(super) struct Hook {
     pub is_ignored_when_failing: bool,
     pub side_effects: SideEffects,
     /// Whether it is called again after later webhooks changed the object (`reinvocationPolicy`).
-    pub is_asked_again: bool,
+    pub reinvokes: bool,
     pub matching: Matching,
     pub conditions: Conditions,
 }
@@ -52,7 +52,7 @@ impl Hook {
                 "None" | "NoneOnDryRun" => SideEffects::None,
                 _ => SideEffects::Some,
             },
-            is_asked_again: hook["reinvocationPolicy"] == "IfNeeded",
+            reinvokes: hook["reinvocationPolicy"] == "IfNeeded",
             matching: Matching::of_webhook(hook),
             conditions: Conditions::compile(&hook["matchConditions"], Scope::Webhook, &BTreeMap::new()),
         }

@@ -11,7 +11,7 @@ use apimachinery::gotext::quoted;
 
 /// What a webhook that agrees says besides.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct Response {
     pub patch: Option<Value>,
     pub warnings: Vec<String>,
 }
@@ -20,18 +20,18 @@ pub(super) struct Answer {
 const WARNINGS_MAX: usize = 50;
 
 /// The question about a write.
-pub(super) fn question(uid: &str, asking: &WriteAttributes<'_>, object: &Value) -> Value {
-    let mut request = request(asking, object);
-    let is_delete = asking.operation == Operation::Delete;
+pub(super) fn admission_review(uid: &str, attributes: &WriteAttributes<'_>, object: &Value) -> Value {
+    let mut request = request(attributes, object);
+    let is_delete = attributes.operation == Operation::Delete;
     request["uid"] = uid.into();
     request["object"] = if is_delete { Value::Null } else { object.clone() };
-    request["oldObject"] = asking.old.cloned().unwrap_or_default();
+    request["oldObject"] = attributes.old.cloned().unwrap_or_default();
     json!({ "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request })
 }
 
 /// The attributes of the request, without the objects themselves.
-pub(in crate::admission) fn request(asking: &WriteAttributes<'_>, object: &Value) -> Value {
-    let resource = &asking.call.resource;
+pub(in crate::admission) fn request(attributes: &WriteAttributes<'_>, object: &Value) -> Value {
+    let resource = &attributes.call.resource;
     let kind = json!({ "group": resource.group, "version": resource.version, "kind": resource.kind });
     let plural = json!({ "group": resource.group, "version": resource.version, "resource": resource.plural });
     let mut request = json!({
@@ -39,17 +39,17 @@ pub(in crate::admission) fn request(asking: &WriteAttributes<'_>, object: &Value
         "resource": plural,
         "requestKind": kind,
         "requestResource": plural,
-        "operation": operation_name(asking.operation),
-        "userInfo": asking.call.identity.user_info(),
-        "dryRun": asking.dry_run,
+        "operation": operation_name(attributes.operation),
+        "userInfo": attributes.call.identity.user_info(),
+        "dryRun": attributes.dry_run,
         "options": null,
     });
-    let name = match asking.call.name() {
+    let name = match attributes.call.name() {
         "" => text(object, "/metadata/name"),
         name => name,
     };
-    let part = asking.call.part();
-    let namespace = asking.call.namespace.as_deref().unwrap_or_default();
+    let part = attributes.call.subresource();
+    let namespace = attributes.call.namespace.as_deref().unwrap_or_default();
     let fields =
         [("name", name), ("namespace", namespace), ("subResource", part), ("requestSubResource", part)];
     for (key, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
@@ -59,16 +59,20 @@ pub(in crate::admission) fn request(asking: &WriteAttributes<'_>, object: &Value
 }
 
 /// Reads an answer: a refusal is an error of the request, an unreadable answer one of the webhook.
-pub(super) fn answer(hook: &str, uid: &str, bytes: &[u8]) -> Result<Result<Answer, String>, ApiError> {
+pub(super) fn parse_response(
+    hook: &str,
+    uid: &str,
+    bytes: &[u8],
+) -> Result<Result<Response, String>, ApiError> {
     let review: Value = match serde_json::from_slice(bytes) {
         Ok(review) => review,
         Err(error) => return Ok(Err(format!("the answer is no JSON: {error}"))),
     };
     let response = &review["response"];
     if review["kind"] != "AdmissionReview" || review["apiVersion"] != "admission.k8s.io/v1" {
-        let told = format!("{}, Kind={}", text(&review, "/apiVersion"), text(&review, "/kind"));
+        let described = format!("{}, Kind={}", text(&review, "/apiVersion"), text(&review, "/kind"));
         return Ok(Err(format!(
-            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {told}"
+            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {described}"
         )));
     }
     if response["uid"] != uid {
@@ -84,7 +88,7 @@ pub(super) fn answer(hook: &str, uid: &str, bytes: &[u8]) -> Result<Result<Answe
         return Err(refusal(hook, &response["status"]));
     }
     if response["patch"].is_null() {
-        return Ok(Ok(Answer { patch: None, warnings }));
+        return Ok(Ok(Response { patch: None, warnings }));
     }
     if response["patchType"] != "JSONPatch" {
         return Ok(Err("webhook returned response.patch but not response.patchType".to_owned()));
@@ -92,7 +96,7 @@ pub(super) fn answer(hook: &str, uid: &str, bytes: &[u8]) -> Result<Result<Answe
     let patch = base64::engine::general_purpose::STANDARD.decode(text(response, "/patch"));
     let patch = patch.ok().and_then(|patch| serde_json::from_slice(&patch).ok());
     Ok(match patch {
-        Some(patch) => Ok(Answer { patch: Some(patch), warnings }),
+        Some(patch) => Ok(Response { patch: Some(patch), warnings }),
         None => Err("the patch of the answer is no JSON".to_owned()),
     })
 }
@@ -137,9 +141,9 @@ mod tests {
     fn answers_are_read_as_kubernetes_reads_them() {
         let read = |response: Value| {
             let review = json!({ "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response });
-            answer("h.io", "u", review.to_string().as_bytes())
+            parse_response("h.io", "u", review.to_string().as_bytes())
         };
-        let fine = Answer { patch: None, warnings: vec!["w".to_owned()] };
+        let fine = Response { patch: None, warnings: vec!["w".to_owned()] };
         assert_eq!(read(json!({ "uid": "u", "allowed": true, "warnings": ["w"] })), Ok(Ok(fine)));
         let denied = "admission webhook \"h.io\" denied the request";
         let check = |status: Value, code: u16, message: &str| {
@@ -152,6 +156,6 @@ mod tests {
         check(json!({ "reason": "Forbidden", "code": 200 }), 400, &format!("{denied}: Forbidden"));
         assert!(matches!(read(json!({ "uid": "v", "allowed": true })), Ok(Err(_))), "another question");
         assert!(matches!(read(json!({ "uid": "u", "allowed": true, "patch": "e30=" })), Ok(Err(_))));
-        assert!(matches!(answer("h", "u", b"no"), Ok(Err(_))));
+        assert!(matches!(parse_response("h", "u", b"no"), Ok(Err(_))));
     }
 }

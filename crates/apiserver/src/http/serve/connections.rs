@@ -242,7 +242,7 @@ impl Table {
     }
 
     /// Moves a connection to a user, if the limit for users allows it.
-    fn give_to(&mut self, id: u64, user: &str, limits: &ConnectionLimits, per_address: usize) -> bool {
+    fn assign_to_user(&mut self, id: u64, user: &str, limits: &ConnectionLimits, per_address: usize) -> bool {
         let Some(open) = self.open.get(&id) else { return false };
         let address = open.address;
         if self.user_addresses.size(&address) >= per_address {
@@ -263,7 +263,7 @@ impl Table {
         true
     }
 
-    fn give_to_administrator(&mut self, id: u64) {
+    fn assign_to_administrator(&mut self, id: u64) {
         if let Some(mut open) = self.remove(id) {
             open.owner = Owner::Administrator;
             self.open.insert(id, open);
@@ -286,12 +286,12 @@ impl ConnectionHandle {
         let connections = &self.connections;
         let is_let_in = connections.with(|table| {
             if is_administrator {
-                table.give_to_administrator(self.id);
+                table.assign_to_administrator(self.id);
                 return true;
             }
             let Some(open) = table.open.get(&self.id) else { return true };
             let per_address = connections.per_address(open.address);
-            table.give_to(self.id, &asks.user, &connections.limits, per_address)
+            table.assign_to_user(self.id, &asks.user, &connections.limits, per_address)
         });
         if !is_let_in {
             return Err(ApiError::too_many_requests("too many connections, please try again later", 1));

@@ -80,7 +80,7 @@ fn whole_and_fractional_numbers_are_one_value() {
 }
 
 #[test]
-fn what_became_atomic_is_owned_whole() {
+fn a_field_that_became_atomic_is_owned_as_a_whole() {
     let map = json!({ "type": "object", "additionalProperties": { "type": "string" } });
     let spec = |map: Value| {
         let spec = json!({ "type": "object", "properties": { "map": map } });

@@ -50,7 +50,7 @@ pub(super) fn merge(
     let Some(key) = rules.key else {
         return Err(unclassified("cannot merge lists without merge key for struct"));
     };
-    let changes = sort_out(patch, key)?;
+    let changes = split_directives(patch, key)?;
     if changes.replace {
         return Ok(changes.elements.iter().filter_map(|element| cleaned(element)).collect());
     }
@@ -96,7 +96,7 @@ struct Changes<'p> {
     replace: bool,
 }
 
-fn sort_out<'p>(patch: &'p [Value], key: &str) -> Result<Changes<'p>, ApiError> {
+fn split_directives<'p>(patch: &'p [Value], key: &str) -> Result<Changes<'p>, ApiError> {
     let mut changes = Changes { elements: Vec::new(), deleted: HashSet::new(), replace: false };
     for element in patch {
         let Value::Object(fields) = element else {

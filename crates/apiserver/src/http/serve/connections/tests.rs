@@ -37,7 +37,7 @@ async fn an_address_has_its_limit_and_the_networks_of_ipv6_are_one() {
     assert!(is_closed(&first) && !is_closed(&second) && !is_closed(&third));
     let mapped: Vec<_> = (0..2).map(|_| of("::ffff:10.0.0.1")).collect();
     let _plain = of("10.0.0.1");
-    assert!(is_closed(&mapped[0]), "an address of IPv4 is the same in either spelling");
+    assert!(is_closed(&mapped[0]), "an address of IPv4 is the same in either representation");
 }
 
 #[tokio::test]
@@ -51,8 +51,8 @@ async fn users_leave_room_for_administrators_who_are_never_closed() {
     let other = connections.admit(address(3)).expect("there is room");
     assert!(user(&other, "bob"));
     assert!(!is_closed(&tenants[0]) && is_closed(&tenants[1]), "an idle one of the largest user goes");
-    let strangers: Vec<_> = (0..20).filter_map(|_| connections.admit(address(4))).collect();
-    assert_eq!(strangers.len(), 20, "a new one always gets in");
+    let unauthenticated_clients: Vec<_> = (0..20).filter_map(|_| connections.admit(address(4))).collect();
+    assert_eq!(unauthenticated_clients.len(), 20, "a new one always gets in");
     assert!(!is_closed(&root) && !is_closed(&other) && !is_closed(&tenants[0]));
     drop(busy);
 }
@@ -71,12 +71,12 @@ async fn an_address_full_of_requests_is_refused_unless_an_administrator_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_asks_for_nothing_ends_and_what_asks_does_not() {
+async fn idle_connections_expire_and_busy_ones_do_not() {
     let connections = Connections::new(limits(100, 10));
     let begun = Instant::now();
-    let stranger = connections.admit(address(1)).expect("there is room");
-    let request = stranger.handle().begin_request();
-    stranger.expired().await;
+    let unauthenticated = connections.admit(address(1)).expect("there is room");
+    let request = unauthenticated.handle().begin_request();
+    unauthenticated.expired().await;
     assert_eq!(begun.elapsed().as_secs(), 20, "a request that proves nothing extends nothing");
     drop(request);
     let known = connections.admit(address(1)).expect("there is room");

@@ -9,17 +9,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A stream whose writes must make progress.
-pub(super) struct Impatient<Stream> {
+pub(super) struct WriteTimeout<Stream> {
     stream: Stream,
-    patience: Duration,
+    timeout: Duration,
     /// The timer, armed while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<Stream> Impatient<Stream> {
+impl<Stream> WriteTimeout<Stream> {
     /// Sets the timeout of each write.
-    pub fn new(stream: Stream, patience: Duration) -> Self {
-        Self { stream, patience, waiting: None }
+    pub fn new(stream: Stream, timeout: Duration) -> Self {
+        Self { stream, timeout, waiting: None }
     }
 
     fn watch<Answer>(
@@ -31,8 +31,8 @@ impl<Stream> Impatient<Stream> {
             self.waiting = None;
             return written;
         }
-        let patience = self.patience;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let timeout = self.timeout;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(timeout)));
         if waiting.deadline() <= Instant::now() || waiting.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
@@ -40,7 +40,7 @@ impl<Stream> Impatient<Stream> {
     }
 }
 
-impl<Stream: AsyncRead + Unpin> AsyncRead for Impatient<Stream> {
+impl<Stream: AsyncRead + Unpin> AsyncRead for WriteTimeout<Stream> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -50,7 +50,7 @@ impl<Stream: AsyncRead + Unpin> AsyncRead for Impatient<Stream> {
     }
 }
 
-impl<Stream: AsyncWrite + Unpin> AsyncWrite for Impatient<Stream> {
+impl<Stream: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<Stream> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -91,9 +91,9 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_does_not_read_is_let_go_and_who_reads_slowly_is_not() {
+    async fn a_connection_times_out_when_its_client_stops_reading() {
         let (ours, mut theirs) = tokio::io::duplex(16);
-        let mut ours = Impatient::new(ours, Duration::from_secs(60));
+        let mut ours = WriteTimeout::new(ours, Duration::from_secs(60));
         let reader = tokio::spawn(async move {
             let mut part = [0; 16];
             for _ in 0..4 {

@@ -21,9 +21,10 @@ pub struct Verdict {
 impl Rules {
     /// What the rules say about an object; `old` is the state that it replaces.
     pub fn judge(&self, object: &Value, old: Option<&Value>) -> Verdict {
-        let mut judge = Judge { left: COST_OF_ALL_MAX, has_ended: false, verdict: Verdict::default() };
-        judge.node(&self.root, object, Seen { old, parent: None, depth: 0 }, "");
-        judge.verdict
+        let mut evaluator =
+            RuleEvaluator { left: COST_OF_ALL_MAX, has_ended: false, verdict: Verdict::default() };
+        evaluator.node(&self.root, object, Seen { old, parent: None, depth: 0 }, "");
+        evaluator.verdict
     }
 }
 
@@ -50,7 +51,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-struct Judge {
+struct RuleEvaluator {
     /// The cost that may still be spent.
     left: u64,
     has_ended: bool,
@@ -73,7 +74,7 @@ impl<'a> Activation<'a> for Variables<'a> {
     }
 }
 
-impl Judge {
+impl RuleEvaluator {
     fn node<'a>(&mut self, node: &'a Node, value: &'a Value, seen: Seen<'a>, path: &str) {
         if value.is_null() || self.has_ended || seen.depth > DEPTH_MAX {
             return;

@@ -23,22 +23,22 @@ pub(crate) fn type_warnings(policy: &Value, registry: &Registry) -> Vec<Value> {
     let kinds: Vec<(String, Environment)> = kinds(spec, registry)
         .into_iter()
         .map(|kind| {
-            let told = format!("{}/{}, Kind={}", kind.group, kind.version, kind.kind);
-            (told, environment(spec, &shaped(&kind.kind, &kind.schema), params.as_ref()))
+            let described = format!("{}/{}, Kind={}", kind.group, kind.version, kind.kind);
+            (described, environment(spec, &shaped(&kind.kind, &kind.schema), params.as_ref()))
         })
         .collect();
     let mut found = Vec::new();
     for (index, validation) in spec["validations"].as_array().into_iter().flatten().enumerate() {
         for key in ["expression", "messageExpression"] {
             let Some(source) = validation[key].as_str().filter(|source| !source.is_empty()) else { continue };
-            let told = kinds.iter().filter_map(|(kind, environment)| {
+            let described = kinds.iter().filter_map(|(kind, environment)| {
                 let issues = Program::compile(source, environment).err()?;
                 Some(format!("{kind}: compilation failed: {issues}\n"))
             });
-            let told: Vec<String> = told.collect();
-            if !told.is_empty() {
+            let described: Vec<String> = described.collect();
+            if !described.is_empty() {
                 let field = format!("spec.validations[{index}].{key}");
-                found.push(json!({ "fieldRef": field, "warning": told.join("\n") }));
+                found.push(json!({ "fieldRef": field, "warning": described.join("\n") }));
             }
         }
     }

@@ -47,7 +47,7 @@ proptest! {
     }
 
     #[test]
-    fn what_it_costs_was_estimated(source in expression()) {
+    fn the_actual_cost_is_within_the_estimate(source in expression()) {
         let kind = schema();
         let object: Json = serde_json::from_str(include_str!("self.json")).unwrap();
         let program = Program::compile(&source, &environment(kind.clone()));

@@ -22,12 +22,12 @@ use apimachinery::names::NameRule;
 use merge::apply::{self, WriteContext};
 
 /// What the server alone sets and a client's copy never changes.
-const SERVER_SET: [&str; 5] =
+const SYSTEM_FIELDS: [&str; 5] =
     ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
 
 impl Engine {
     /// The first state of a new object, as it is stored, and the warnings that came up.
-    pub async fn settle_new(
+    pub async fn before_create(
         &self,
         call: &Call,
         options: &WriteOptions,
@@ -52,7 +52,7 @@ impl Engine {
             // Clients do not set `managedFields` of a new object; the server does.
             metadata_of(&mut object).remove("managedFields");
         }
-        self.stamp_new(call, &mut object);
+        self.set_system_fields(call, &mut object);
         fill_in(call, &mut object, None);
         warnings.extend(self.admit_valid(call, options.dry_run, None, &mut object)?);
         let write =
@@ -68,13 +68,13 @@ impl Engine {
         warnings.extend(check_valid(call, &object, None)?);
         canonicalize(call, &mut object);
         definitions::prepare(self, call, &mut object, None);
-        warnings.extend(remarks(call, &object, None));
+        warnings.extend(warnings_about(call, &object, None));
         warnings.extend(self.admission.validate(&write, &object).await?);
         Ok((self.conversion.as_stored(&call.resource, object).await?, warnings))
     }
 
     /// The next state of an object, as it is stored, and the warnings that came up.
-    pub async fn settle_change(
+    pub async fn before_update(
         &self,
         call: &Call,
         options: &WriteOptions,
@@ -96,7 +96,7 @@ impl Engine {
         }
         metadata::match_namespace(metadata_of(&mut object), call.namespace.as_deref().unwrap_or_default())?;
         metadata::drop_empty(metadata_of(&mut object));
-        keep_server_set(old, &mut object);
+        restore_system_fields(old, &mut object);
         fill_in(call, &mut object, Some(old));
         warnings.extend(self.admit_valid(call, options.dry_run, Some(old), &mut object)?);
         let write =
@@ -111,7 +111,7 @@ impl Engine {
         warnings.extend(check_valid(call, &object, Some(old))?);
         canonicalize(call, &mut object);
         definitions::prepare(self, call, &mut object, Some(old));
-        warnings.extend(remarks(call, &object, Some(old)));
+        warnings.extend(warnings_about(call, &object, Some(old)));
         warnings.extend(self.admission.validate(&write, &object).await?);
         if generation_moves(call, old, &object) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
@@ -121,14 +121,14 @@ impl Engine {
         Ok((self.conversion.as_stored(&call.resource, object).await?, warnings))
     }
 
-    fn stamp_new(&self, call: &Call, object: &mut Value) {
+    fn set_system_fields(&self, call: &Call, object: &mut Value) {
         let generated = text(object, "/metadata/generateName").to_owned();
         if text(object, "/metadata/name").is_empty() && !generated.is_empty() {
             let base = &generated[..generated.floor_char_boundary(58)];
             object["metadata"]["name"] = format!("{base}{}", environment::name_suffix(&self.random)).into();
         }
         let fields = metadata_of(object);
-        for key in SERVER_SET.into_iter().chain(["selfLink", "resourceVersion"]) {
+        for key in SYSTEM_FIELDS.into_iter().chain(["selfLink", "resourceVersion"]) {
             fields.remove(key);
         }
         fields.insert("uid".to_owned(), self.uid().into());
@@ -176,18 +176,18 @@ impl Engine {
         options: &'a WriteOptions,
         api_version: &'a str,
     ) -> WriteContext<'a> {
-        let has_status = call.resource.has_part("status");
+        let has_status = call.resource.has_subresource("status");
         WriteContext {
             manager: &options.field_manager,
             api_version,
             kind: &call.resource.kind,
-            subresource: call.part(),
+            subresource: call.subresource(),
             now: (self.now)(),
             schema: &call.resource.schema,
             builtin: call.resource.custom.is_none(),
             reset: match call.resource.custom {
-                Some(_) => apply::custom_reset_fields(call.part(), has_status),
-                None => apply::reset_fields(&call.resource.kind, call.part(), has_status),
+                Some(_) => apply::custom_reset_fields(call.subresource(), has_status),
+                None => apply::reset_fields(&call.resource.kind, call.subresource(), has_status),
             },
         }
     }
@@ -225,7 +225,7 @@ fn check_preconditions(call: &Call, old: &Value, object: &Value) -> Result<(), A
     }
 }
 
-fn keep_server_set(old: &Value, object: &mut Value) {
+fn restore_system_fields(old: &Value, object: &mut Value) {
     let fields = metadata_of(object);
     fields.remove("selfLink");
     metadata::keep_system_fields(fields, &old["metadata"]);
@@ -261,9 +261,9 @@ fn prepare_for_create(call: &Call, object: &mut Value) {
 
 /// A request writes either the object or one part of it; the rest stays as it was.
 fn prepare_for_update(call: &Call, old: &Value, object: &mut Value) {
-    keep_server_set(old, object);
+    restore_system_fields(old, object);
     let (group, kind) = (&*call.resource.group, &*call.resource.kind);
-    match (call.part(), call.resource.custom_version()) {
+    match (call.subresource(), call.resource.custom_version()) {
         ("" | "scale", None) => builtin::prepare_for_update(group, kind, object, old),
         ("" | "scale", Some((_, version))) if version.has_status => keep(object, old, "status"),
         ("" | "scale", Some(_)) => {}
@@ -311,11 +311,11 @@ fn put(object: &mut Value, key: &str, value: Option<Value>) {
 fn check_valid(call: &Call, object: &Value, old: Option<&Value>) -> Result<Vec<String>, ApiError> {
     let resource = &call.resource;
     let plain = |errors: Vec<FieldError>| (errors, Vec::new());
-    let (errors, forgiven) = match (resource.custom_version(), old, call.part()) {
+    let (errors, forgiven) = match (resource.custom_version(), old, call.subresource()) {
         (Some((kind, version)), old, part) if version.rules.is_some() => {
-            run_blocking(|| judge_custom(kind, version, object, old, part))
+            run_blocking(|| custom_errors(kind, version, object, old, part))
         }
-        (Some((kind, version)), old, part) => judge_custom(kind, version, object, old, part),
+        (Some((kind, version)), old, part) => custom_errors(kind, version, object, old, part),
         (None, _, _) if &*resource.table == DEFINITIONS => {
             run_blocking(|| plain(apiextensions::validate_crd(object, old)))
         }
@@ -329,7 +329,7 @@ fn check_valid(call: &Call, object: &Value, old: Option<&Value>) -> Result<Vec<S
 
 /// Numbers of custom objects are stored as Go would store them: `1.0` is `1`.
 /// What is wrong with a custom object, and what is forgiven.
-fn judge_custom(
+fn custom_errors(
     kind: &CustomKind,
     version: &CustomVersion,
     object: &Value,
@@ -351,11 +351,11 @@ fn canonicalize(call: &Call, object: &mut Value) {
 }
 
 /// What is accepted and still worth a warning.
-fn remarks(call: &Call, object: &Value, old: Option<&Value>) -> Vec<String> {
+fn warnings_about(call: &Call, object: &Value, old: Option<&Value>) -> Vec<String> {
     if &*call.resource.table == DEFINITIONS {
         return apiextensions::unknown_format_warnings(object, old);
     }
-    if &*call.resource.table == quota::TABLE && call.part().is_empty() {
+    if &*call.resource.table == quota::TABLE && call.subresource().is_empty() {
         return quota::warnings(object, old);
     }
     match call.resource.custom {
@@ -378,7 +378,7 @@ fn builtin_errors(call: &Call, object: &Value, old: Option<&Value>) -> Vec<Field
         Some(old) => metadata::validate_update(metadata, &old["metadata"], resource.namespaced, "metadata"),
     };
     let finalizers = metadata::validate_builtin_finalizers(metadata, "metadata");
-    let own = match call.part() {
+    let own = match call.subresource() {
         "binding" => Vec::new(),
         _ => builtin::validate(&resource.group, &resource.kind, object, old),
     };
@@ -391,7 +391,7 @@ fn has_generation(call: &Call) -> bool {
 
 /// Generation counts what users want: everything outside metadata and status.
 fn generation_moves(call: &Call, old: &Value, object: &Value) -> bool {
-    if !matches!(call.part(), "" | "scale") {
+    if !matches!(call.subresource(), "" | "scale") {
         return false;
     }
     let Some((_, version)) = call.resource.custom_version() else {
@@ -414,13 +414,13 @@ mod tests {
             "creationTimestamp": "2024-01-01T00:00:00Z",
         } });
         let mut object = json!({ "metadata": change });
-        keep_server_set(&old, &mut object);
+        restore_system_fields(&old, &mut object);
         let errors = metadata::validate_update(&object["metadata"], &old["metadata"], true, "metadata");
         assert_eq!(errors.iter().map(FieldError::to_string).collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn an_update_keeps_what_it_leaves_out_and_makes_nothing_up() {
+    fn an_update_restores_system_fields() {
         check(json!({}), &[]);
         check(json!({ "uid": "", "generation": 9, "creationTimestamp": null, "generateName": "n-" }), &[]);
         check(

@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn a_creator_owns_what_comparing_with_nothing_says(object in thing(), builtin in any::<bool>()) {
+    fn ownership_of_a_new_object_is_its_difference_from_nothing(object in thing(), builtin in any::<bool>()) {
         let schema = schema();
         let write = WriteContext { builtin, ..write("m", &schema, 0) };
         let mut created = object.clone();
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_applied_is_there(first in thing(), config in thing()) {
+    fn applied_fields_are_in_the_result(first in thing(), config in thing()) {
         let schema = schema();
         let mut live = first;
         track_update(None, &mut live, &write("one", &schema, 1));
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn an_applier_that_lets_go_leaves_the_others_fields(first in thing(), config in thing()) {
+    fn an_applier_that_drops_a_field_leaves_fields_of_others(first in thing(), config in thing()) {
         let schema = schema();
         let live = server_side_apply(None, &first, false, &write("one", &schema, 1)).unwrap();
         let Ok(both) = server_side_apply(Some(&live), &config, false, &write("two", &schema, 2)) else {
