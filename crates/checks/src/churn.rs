@@ -9,13 +9,13 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use tokio::task::JoinHandle;
 
-use crate::dice::Dice;
 use crate::followers::{Copied, Follower};
+use crate::random::SeededRandom;
 
 const NAMES: u64 = 20;
 const WRITERS: usize = 2;
 /// How long followers may take to have everything when the writing has ended.
-const SETTLE: Duration = Duration::from_secs(20);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Writers at work.
 pub struct Churn {
@@ -29,13 +29,13 @@ pub struct Churn {
 
 impl Churn {
     /// Starts writing ConfigMaps that carry this label.
-    pub fn start(client: &Client, label: &'static str, dice: &mut Dice) -> Self {
+    pub fn start(client: &Client, label: &'static str, random: &mut SeededRandom) -> Self {
         let api = Api::<ConfigMap>::default_namespaced(client.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let acknowledged = Arc::default();
         let writer = |_| {
             let (api, stop, acknowledged) = (api.clone(), stop.clone(), Arc::clone(&acknowledged));
-            tokio::spawn(write(api, label, dice.fork(), stop, acknowledged))
+            tokio::spawn(write(api, label, random.fork(), stop, acknowledged))
         };
         let tasks = (0..WRITERS).map(writer).collect();
         Self { api, label, stop, acknowledged, tasks }
@@ -81,7 +81,7 @@ impl Churn {
 async fn settle(follower: &Follower, there: &Copied) {
     let begun = std::time::Instant::now();
     while follower.look(|seen| seen.copy.as_ref() != Some(there)) {
-        let late = begun.elapsed() > SETTLE;
+        let late = begun.elapsed() > CATCH_UP_TIMEOUT;
         assert!(
             !late,
             "{} has {:#?}, there is {there:#?}",
@@ -99,17 +99,17 @@ fn revision(object: &ConfigMap) -> u64 {
 async fn write(
     api: Api<ConfigMap>,
     label: &'static str,
-    mut dice: Dice,
+    mut random: SeededRandom,
     stop: Arc<AtomicBool>,
     acknowledged: Arc<Mutex<Vec<(u64, String)>>>,
 ) {
     while !stop.load(Ordering::Relaxed) {
         let mut object = ConfigMap::default();
-        object.metadata.name = Some(format!("c-{}", dice.below(NAMES)));
+        object.metadata.name = Some(format!("c-{}", random.below(NAMES)));
         object.labels_mut().insert(label.to_owned(), String::new());
-        object.data = Some([("value".to_owned(), dice.below(1_000_000).to_string())].into());
+        object.data = Some([("value".to_owned(), random.below(1_000_000).to_string())].into());
         let name = object.name_any();
-        let written = match dice.below(3) {
+        let written = match random.below(3) {
             0 => api.create(&PostParams::default(), &object).await,
             1 => api.replace(&name, &PostParams::default(), &object).await,
             _ => {

@@ -96,9 +96,9 @@ impl ApiClient {
     ) {
         let (request, next) = (Arc::new(request), Arc::new(AtomicUsize::new(0)));
         let clients = (0..clients).map(|_| {
-            let (door, request, next) = (self.clone(), request.clone(), next.clone());
+            let (api_client, request, next) = (self.clone(), request.clone(), next.clone());
             tokio::spawn(async move {
-                let mut connection = door.connect().await.expect("a connection");
+                let mut connection = api_client.connect().await.expect("a connection");
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= count {

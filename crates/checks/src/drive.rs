@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::client::{ApiClient, Connection};
-use crate::dice::Dice;
+use crate::random::SeededRandom;
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies";
 const CLIENTS: usize = 16;
-const PATIENCE: Duration = Duration::from_secs(1_800);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1_800);
 
 /// The ways to a control plane and to its three members.
 pub struct Drive {
@@ -91,14 +91,14 @@ impl Drive {
     pub async fn change_images(&self, count: usize, changes: usize) -> Vec<Duration> {
         let (told, mut shown) = mpsc::channel(64);
         let mut watches = Vec::new();
-        for door in &self.members {
-            watches.push(tokio::spawn(images(watch(door).await, told.clone())));
+        for api_client in &self.members {
+            watches.push(tokio::spawn(images(watch(api_client).await, told.clone())));
         }
-        let mut dice = Dice::new(1);
+        let mut random = SeededRandom::new(1);
         let mut connection = self.control.connect().await.expect("a connection");
         let mut times = Vec::new();
         for change in 0..changes {
-            let name = name(usize::try_from(dice.below(count as u64)).expect("an index"));
+            let name = name(usize::try_from(random.below(count as u64)).expect("an index"));
             let image = format!("nginx:{}", change + 1);
             let containers = json!([{ "name": "main", "image": image }]);
             let patch = json!({ "spec": { "template": { "spec": { "containers": containers } } } });
@@ -108,7 +108,7 @@ impl Drive {
                 connection.raw(Method::PATCH, &path, patch.to_string()).await.expect("an answer");
             assert_eq!(status, StatusCode::OK);
             for _ in &self.members {
-                let found = tokio::time::timeout(PATIENCE, shown.recv()).await.expect("it arrives");
+                let found = tokio::time::timeout(DELIVERY_TIMEOUT, shown.recv()).await.expect("it arrives");
                 assert_eq!(found, Some((name.clone(), image.clone())));
             }
             times.push(begun.elapsed());
@@ -120,10 +120,10 @@ impl Drive {
     /// Waits until the members have so many Deployments.
     pub async fn until_counts(&self, wanted: [usize; 3]) {
         let begun = Instant::now();
-        for (door, wanted) in self.members.iter().zip(wanted) {
-            let mut connection = door.connect().await.expect("a connection");
+        for (api_client, wanted) in self.members.iter().zip(wanted) {
+            let mut connection = api_client.connect().await.expect("a connection");
             while count(&mut connection).await != wanted {
-                assert!(begun.elapsed() < PATIENCE, "it takes too long");
+                assert!(begun.elapsed() < DELIVERY_TIMEOUT, "it takes too long");
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
@@ -145,8 +145,8 @@ async fn count(connection: &mut Connection) -> usize {
 }
 
 /// A watch on what happens to a member's Deployments from now on.
-async fn watch(door: &ApiClient) -> (Connection, hyper::body::Incoming) {
-    let mut connection = door.connect().await.expect("a connection");
+async fn watch(api_client: &ApiClient) -> (Connection, hyper::body::Incoming) {
+    let mut connection = api_client.connect().await.expect("a connection");
     let (_, list) =
         connection.json(Method::GET, &format!("{DEPLOYMENTS}?limit=1"), "").await.expect("an answer");
     let revision = list["metadata"]["resourceVersion"].as_str().expect("a revision");

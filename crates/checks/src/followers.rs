@@ -10,8 +10,8 @@ use kube::runtime::watcher;
 use kube::{Api, Client};
 use tokio::task::JoinHandle;
 
-use crate::dice::Dice;
 use crate::log::Log;
+use crate::random::SeededRandom;
 
 mod account;
 mod kube_rs;
@@ -20,14 +20,14 @@ mod list_watch;
 use account::Stretch;
 
 /// How long a follower that dozes does not look.
-const DOZE: Duration = Duration::from_millis(1_700);
+const DOZE_TIME: Duration = Duration::from_millis(1_700);
 
 /// The names of objects and their revisions.
 pub type Copied = BTreeMap<String, u64>;
 
 /// What a follower has and saw.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct FollowerState {
     /// Whether the writing has ended: what is left has to be read without dozing, however much it is.
     ended: bool,
     /// Its copy, absent until it has one.
@@ -48,21 +48,21 @@ pub struct Seen {
 pub struct Follower {
     /// What kind it is.
     pub name: &'static str,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<FollowerState>>,
     task: JoinHandle<()>,
 }
 
 impl Follower {
-    fn spawn<Running>(name: &'static str, run: impl FnOnce(Arc<Mutex<Seen>>) -> Running) -> Self
+    fn spawn<Running>(name: &'static str, run: impl FnOnce(Arc<Mutex<FollowerState>>) -> Running) -> Self
     where
         Running: Future<Output = ()> + Send + 'static,
     {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let seen = Arc::new(Mutex::new(FollowerState::default()));
         Self { name, task: tokio::spawn(run(seen.clone())), seen }
     }
 
     /// Looks at what it has.
-    pub fn look<Answer>(&self, look: impl FnOnce(&Seen) -> Answer) -> Answer {
+    pub fn look<Answer>(&self, look: impl FnOnce(&FollowerState) -> Answer) -> Answer {
         look(&self.seen.lock().expect("no one panics while holding it"))
     }
 
@@ -84,10 +84,10 @@ impl Follower {
 }
 
 /// Now and then, while there is still something written, one that dozes does not look for a while.
-async fn doze(dice: &mut Option<Dice>, one_in: u64, seen: &Mutex<Seen>) {
-    let dozes = dice.as_mut().is_some_and(|dice| dice.below(one_in) == 0);
+async fn doze(random: &mut Option<SeededRandom>, one_in: u64, seen: &Mutex<FollowerState>) {
+    let dozes = random.as_mut().is_some_and(|random| random.below(one_in) == 0);
     if dozes && !seen.lock().expect("no one panics while holding it").ended {
-        tokio::time::sleep(DOZE).await;
+        tokio::time::sleep(DOZE_TIME).await;
     }
 }
 
@@ -98,10 +98,10 @@ impl Drop for Follower {
 }
 
 /// One follower of each kind, of the ConfigMaps that carry this label.
-pub fn all(client: &Client, label: &'static str, dice: &mut Dice) -> Vec<Follower> {
+pub fn all(client: &Client, label: &'static str, random: &mut SeededRandom) -> Vec<Follower> {
     let api = Api::<ConfigMap>::default_namespaced(client.clone());
     let config = || watcher::Config::default().labels(label).timeout(1);
-    let watch = |name, config, doze: Option<Dice>| {
+    let watch = |name, config, doze: Option<SeededRandom>| {
         let api = api.clone();
         Follower::spawn(name, |seen| kube_rs::watch(api, config, doze, seen))
     };
@@ -109,11 +109,11 @@ pub fn all(client: &Client, label: &'static str, dice: &mut Dice) -> Vec<Followe
         watch("kube-rs watcher", config(), None),
         watch("kube-rs watcher in pages", config().page_size(3), None),
         watch("kube-rs watcher with streaming lists", config().streaming_lists(), None),
-        watch("kube-rs watcher that dozes", config().page_size(3), Some(dice.fork())),
+        watch("kube-rs watcher that dozes", config().page_size(3), Some(random.fork())),
         Follower::spawn("kube-rs reflector", |seen| kube_rs::reflect(api.clone(), config(), seen)),
         Follower::spawn("list and watch", |seen| list_watch::run(client.clone(), label, None, seen)),
         Follower::spawn("list and watch that dozes", |seen| {
-            list_watch::run(client.clone(), label, Some(dice.fork()), seen)
+            list_watch::run(client.clone(), label, Some(random.fork()), seen)
         }),
     ]
 }

@@ -13,7 +13,7 @@ use crate::followers::Copied;
 use crate::log::Log;
 
 /// How long an informer may take to have everything when the writing has ended.
-const SETTLE: Duration = Duration::from_secs(120);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// An informer under way.
 pub struct Informer {
@@ -231,7 +231,7 @@ impl Informer {
             if account.has(there) {
                 break;
             }
-            let late = begun.elapsed() > SETTLE;
+            let late = begun.elapsed() > CATCH_UP_TIMEOUT;
             assert!(!late, "{} has {:?}, there is {there:?}", self.name, account.store);
         }
         let account = std::mem::take(&mut *self.account.lock().expect("no one panics while holding it"));

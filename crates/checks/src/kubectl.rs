@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use crate::process::Longshore;
 
-mod outcome;
+mod command_output;
 mod running;
 
-pub use outcome::Outcome;
+pub use command_output::CommandOutput;
 pub use running::Running;
 
 /// Names the kubectl to use instead of the one on PATH.
@@ -80,32 +80,32 @@ impl Kubectl {
     }
 
     /// Runs a command line and gives what came of it, whatever that is.
-    pub fn run(&self, line: &str) -> Outcome {
+    pub fn run(&self, line: &str) -> CommandOutput {
         self.run_with(line, "")
     }
 
     /// Runs a command line that reads this from standard input.
-    pub fn run_with(&self, line: &str, input: &str) -> Outcome {
+    pub fn run_with(&self, line: &str, input: &str) -> CommandOutput {
         let mut child = self.command(line).stdin(Stdio::piped()).spawn().expect("kubectl starts");
         let mut stdin = child.stdin.take().expect("stdin is piped");
         // A command that does not read it may have ended already.
         let _ = stdin.write_all(as_yaml(input).as_bytes());
         drop(stdin);
-        Outcome::of(child, line)
+        CommandOutput::of(child, line)
     }
 
     /// Runs a command line that must succeed.
-    pub fn ok(&self, line: &str) -> Outcome {
+    pub fn ok(&self, line: &str) -> CommandOutput {
         self.run(line).expect_code(0)
     }
 
     /// Runs a command line that must succeed and reads this from standard input.
-    pub fn ok_with(&self, line: &str, input: &str) -> Outcome {
+    pub fn ok_with(&self, line: &str, input: &str) -> CommandOutput {
         self.run_with(line, input).expect_code(0)
     }
 
     /// Runs a command line that must fail with exit code 1.
-    pub fn fails(&self, line: &str) -> Outcome {
+    pub fn fails(&self, line: &str) -> CommandOutput {
         self.run(line).expect_code(1)
     }
 

@@ -15,7 +15,7 @@ mod certificates;
 mod clock;
 mod cluster;
 mod history;
-mod keeper;
+mod host;
 mod machines;
 mod plane;
 mod process;
@@ -121,7 +121,7 @@ impl KubernetesClusters {
         }
         let member = &self.members[number];
         let (old, before) = self.machines.remove(number);
-        old.scrap(member, &before.name).await;
+        old.remove_nodes(member, &before.name).await;
         self.machines.insert(number, (Machines::start(member, wanted).await?, wanted.clone()));
         Ok(())
     }
@@ -158,16 +158,16 @@ impl KubernetesClusters {
 }
 
 /// How often is asked.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Asks again and again until the answer is yes.
 pub async fn until(what: &str, patience: Duration, mut ask: impl AsyncFnMut() -> bool) -> Result<()> {
     // Counted in polls, so that a pause of the whole machine does not use up the timeout.
-    for _ in 0..patience.as_millis() / LOOK.as_millis() {
+    for _ in 0..patience.as_millis() / POLL_INTERVAL.as_millis() {
         if ask().await {
             return Ok(());
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     bail!("{what} did not happen within {} s", patience.as_secs())
 }

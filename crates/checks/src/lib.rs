@@ -5,7 +5,6 @@ use std::io::Write as _;
 pub mod churn;
 pub mod client;
 pub mod console;
-pub mod dice;
 pub mod drive;
 pub mod followers;
 pub mod informers;
@@ -13,6 +12,7 @@ pub mod kubectl;
 pub mod kubernetes_clusters;
 pub mod log;
 pub mod process;
+pub mod random;
 pub mod shell;
 
 /// Set where every client must be there, so that no test is skipped unseen.

@@ -23,7 +23,7 @@ pub struct Change {
 pub type Log = BTreeMap<u64, Change>;
 
 /// The poll interval for new files. The store removes a file only once it has 32 MiB, which takes much longer.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A log whose files are kept for as long as this lives.
 pub struct Keeper {
@@ -52,7 +52,7 @@ impl Keeper {
         let looking = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
                 keep(&from, &to)?;
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
             keep(&from, &to)
         });

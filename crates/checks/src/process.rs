@@ -23,7 +23,7 @@ pub struct Longshore {
 }
 
 /// The last line of the welcome.
-const LAST_WORDS: &str = "Ctrl-C";
+const GREETING_END: &str = "Ctrl-C";
 
 /// What a start that failed left behind.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Longshore {
         let started_in = begun.elapsed();
         let address = address.to_owned();
         let mut said = vec![first];
-        while !said.last().is_some_and(|line| line.contains(LAST_WORDS)) {
+        while !said.last().is_some_and(|line| line.contains(GREETING_END)) {
             said.push(lines.next().and_then(Result::ok).expect("`up` prints how to end it"));
         }
         let kubeconfig = said.iter().find_map(|line| line.trim().strip_prefix("export KUBECONFIG="));

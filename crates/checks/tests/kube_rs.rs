@@ -8,8 +8,8 @@ use apiserver::authn::Identity;
 use apiserver::{ApiServer, Config, InProcess};
 use arc_swap::ArcSwapOption;
 use checks::churn::Churn;
-use checks::dice::Dice;
 use checks::followers;
+use checks::random::SeededRandom;
 use kube::Client;
 use kube::client::Body;
 use store::Store;
@@ -18,10 +18,10 @@ use tower::ServiceExt as _;
 const LABEL: &str = "churn";
 
 async fn start(store: &Store, seed: u64) -> ApiServer {
-    let dice = std::sync::Mutex::new(Dice::new(seed));
+    let random = std::sync::Mutex::new(SeededRandom::new(seed));
     let random = move || {
-        let mut dice = dice.lock().expect("no one panics while holding it");
-        u128::from(dice.below(u64::MAX)) << 64 | u128::from(dice.below(u64::MAX))
+        let mut random = random.lock().expect("no one panics while holding it");
+        u128::from(random.below(u64::MAX)) << 64 | u128::from(random.below(u64::MAX))
     };
     let config = Config {
         store: store.clone(),
@@ -52,7 +52,7 @@ fn client(current: &Arc<ArcSwapOption<InProcess>>) -> Client {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn followers_agree_through_restarts_and_compaction() {
-    let mut dice = Dice::from_environment("LONGSHORE_FOLLOW_SEED");
+    let mut random = SeededRandom::from_environment("LONGSHORE_FOLLOW_SEED");
     let store = Store::in_memory();
     let current = Arc::new(ArcSwapOption::empty());
     let enter =
@@ -60,20 +60,20 @@ async fn followers_agree_through_restarts_and_compaction() {
     let mut server = start(&store, 0).await;
     enter(&server);
     let client = client(&current);
-    let followers = followers::all(&client, LABEL, &mut dice);
-    let churn = Churn::start(&client, LABEL, &mut dice);
+    let followers = followers::all(&client, LABEL, &mut random);
+    let churn = Churn::start(&client, LABEL, &mut random);
     for round in 1..=40 {
-        tokio::time::sleep(Duration::from_millis(50 + dice.below(150))).await;
-        match dice.below(3) {
+        tokio::time::sleep(Duration::from_millis(50 + random.below(150))).await;
+        match random.below(3) {
             0 => {
                 current.store(None);
                 server.shut_down();
                 server = start(&store, round).await;
-                tokio::time::sleep(Duration::from_millis(dice.below(50))).await;
+                tokio::time::sleep(Duration::from_millis(random.below(50))).await;
                 enter(&server);
             }
             1 => {
-                let revision = store.revision() - dice.below(30).min(store.revision());
+                let revision = store.revision() - random.below(30).min(store.revision());
                 store.compact(revision.max(store.compacted())).await.expect("memory can be compacted");
             }
             _ => {}

@@ -55,8 +55,8 @@ fn start(directory: &Path) -> (Longshore, ApiClient) {
     let directory = directory.to_str().expect("a readable path");
     let server = Longshore::start(Path::new(BINARY), &["--data-dir", directory, "--port=0", "--members=0"])
         .expect("it starts");
-    let door = ApiClient::open(&server.kubeconfig);
-    (server, door)
+    let api_client = ApiClient::open(&server.kubeconfig);
+    (server, api_client)
 }
 
 /// A ConfigMap of 1.8 KB with text that does not compress well.
@@ -77,7 +77,7 @@ fn config_map(name: &str, seed: u64) -> Bytes {
 
 /// Runs `request` from so many connections for a while; answers requests per second and the latencies.
 async fn load(
-    door: &ApiClient,
+    api_client: &ApiClient,
     clients: usize,
     request: impl Fn(u64) -> (Method, String, Bytes, StatusCode) + Send + Sync + 'static,
 ) -> (f64, Vec<Duration>) {
@@ -86,9 +86,9 @@ async fn load(
     let begun = Instant::now();
     let workers: Vec<_> = (0..clients)
         .map(|_| {
-            let (door, request, counter) = (door.clone(), request.clone(), counter.clone());
+            let (api_client, request, counter) = (api_client.clone(), request.clone(), counter.clone());
             tokio::spawn(async move {
-                let mut connection = door.connect().await.expect("a connection");
+                let mut connection = api_client.connect().await.expect("a connection");
                 let mut latencies = Vec::new();
                 while begun.elapsed() < Duration::from_secs(SECONDS) {
                     let (method, path, body, expected) = request(counter.fetch_add(1, Ordering::Relaxed));
@@ -120,8 +120,8 @@ fn report_load(what: &str, (rate, latencies): &(f64, Vec<Duration>)) {
 
 async fn creates(clients: usize) {
     let directory = tempfile::tempdir().expect("a directory");
-    let (server, door) = start(directory.path());
-    let result = load(&door, clients, |number| {
+    let (server, api_client) = start(directory.path());
+    let result = load(&api_client, clients, |number| {
         let name = format!("bench-{number}");
         (Method::POST, COLLECTION.to_owned(), config_map(&name, number), StatusCode::CREATED)
     })
@@ -130,20 +130,20 @@ async fn creates(clients: usize) {
     drop(server);
 }
 
-async fn fill(door: &ApiClient, count: usize) {
+async fn fill(api_client: &ApiClient, count: usize) {
     let request = |number| {
         let body = config_map(&format!("bench-{number}"), number as u64);
         (Method::POST, COLLECTION.to_owned(), body, StatusCode::CREATED)
     };
-    door.crowd(64, count, request).await;
+    api_client.crowd(64, count, request).await;
 }
 
 async fn updates_and_gets() {
     let directory = tempfile::tempdir().expect("a directory");
-    let (server, door) = start(directory.path());
-    fill(&door, 1_000).await;
+    let (server, api_client) = start(directory.path());
+    fill(&api_client, 1_000).await;
     for clients in [1, 16, 64] {
-        let result = load(&door, clients, |number| {
+        let result = load(&api_client, clients, |number| {
             let name = format!("bench-{}", number % 1_000);
             let body = config_map(&name, number + 1_000_000);
             (Method::PUT, format!("{COLLECTION}/{name}"), body, StatusCode::OK)
@@ -152,7 +152,7 @@ async fn updates_and_gets() {
         report_load(&format!("durable updates of 1.8 KB, {clients} clients"), &result);
     }
     for clients in [1, 16, 64] {
-        let result = load(&door, clients, |number| {
+        let result = load(&api_client, clients, |number| {
             (Method::GET, format!("{COLLECTION}/bench-{}", number % 1_000), Bytes::new(), StatusCode::OK)
         })
         .await;
@@ -163,9 +163,9 @@ async fn updates_and_gets() {
 
 async fn lists() {
     let directory = tempfile::tempdir().expect("a directory");
-    let (server, door) = start(directory.path());
-    fill(&door, 10_000).await;
-    let mut connection = door.connect().await.expect("a connection");
+    let (server, api_client) = start(directory.path());
+    fill(&api_client, 10_000).await;
+    let mut connection = api_client.connect().await.expect("a connection");
     let mut times = Vec::new();
     let mut bytes = 0;
     for _ in 0..10 {
@@ -182,11 +182,11 @@ async fn lists() {
 
 async fn watches(watchers: usize) {
     let directory = tempfile::tempdir().expect("a directory");
-    let (server, door) = start(directory.path());
+    let (server, api_client) = start(directory.path());
     let delivered = Arc::new(AtomicU64::new(0));
     let mut open = Vec::new();
     for _ in 0..watchers {
-        let mut connection = door.connect().await.expect("a connection");
+        let mut connection = api_client.connect().await.expect("a connection");
         let path = format!("{COLLECTION}?watch=true&resourceVersion=0&timeoutSeconds=600");
         let request = http::Request::builder()
             .uri(path)
@@ -206,7 +206,7 @@ async fn watches(watchers: usize) {
     }
     let before = delivered.load(Ordering::Relaxed);
     let begun = Instant::now();
-    let (rate, _) = load(&door, 16, |number| {
+    let (rate, _) = load(&api_client, 16, |number| {
         let name = format!("bench-{number}");
         (Method::POST, COLLECTION.to_owned(), config_map(&name, number), StatusCode::CREATED)
     })
@@ -224,15 +224,15 @@ async fn watches(watchers: usize) {
 
 async fn memory(count: usize) {
     let directory = tempfile::tempdir().expect("a directory");
-    let (server, door) = start(directory.path());
+    let (server, api_client) = start(directory.path());
     let empty = server.resident_bytes();
-    fill(&door, count).await;
+    fill(&api_client, count).await;
     let full = server.resident_bytes();
     report(&format!("resident memory with {count} objects of 1.8 KB"), full as f64 / 1e6, "MB");
     report("  per object", (full - empty) as f64 / count as f64, "bytes");
     server.kill();
-    let (server, door) = start(directory.path());
-    let (status, _) = door.request(Method::GET, "/readyz", "").await;
+    let (server, api_client) = start(directory.path());
+    let (status, _) = api_client.request(Method::GET, "/readyz", "").await;
     assert_eq!(status, StatusCode::OK);
     report(
         &format!("cold start with {count} objects, after kill -9"),

@@ -19,7 +19,7 @@ const OVERRIDES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/default/ove
 const CLIENTS: usize = 16;
 const PLANS: usize = 5;
 const WRITES: usize = 300;
-const PATIENCE: Duration = Duration::from_secs(1_800);
+const READY_TIMEOUT: Duration = Duration::from_secs(1_800);
 
 fn main() {
     let counts: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
@@ -36,15 +36,15 @@ async fn story(count: usize) {
     let data = data.to_str().expect("a readable path");
     let server = Longshore::start(Path::new(BINARY), &["--data-dir", data, "--port=0", "--members=2"]);
     let server = server.expect("it starts");
-    let door = ApiClient::open(&server.kubeconfig);
+    let api_client = ApiClient::open(&server.kubeconfig);
     until("the members are ready", || {
         let said = longshore(home.path(), &server, &["status", "-o", "json"]).1;
         said.matches("\"ready\": \"True\"").count() == 2
     });
-    create(&door, POLICIES, &policy("all", json!({}), "member1")).await;
-    create(&door, POLICIES, &policy("one", json!({ "name": name(0) }), "member1")).await;
-    create(&door, OVERRIDES, &overriding("member1")).await;
-    templates(&door, count).await;
+    create(&api_client, POLICIES, &policy("all", json!({}), "member1")).await;
+    create(&api_client, POLICIES, &policy("one", json!({ "name": name(0) }), "member1")).await;
+    create(&api_client, OVERRIDES, &overriding("member1")).await;
+    templates(&api_client, count).await;
     until("everything rests", || {
         let said = longshore(home.path(), &server, &["status", "-o", "json"]).1;
         let report: Value = serde_json::from_str(&said).unwrap_or_default();
@@ -55,7 +55,7 @@ async fn story(count: usize) {
 
     plans(home.path(), &server, "plan that moves all", &policy("all", json!({}), "member2"));
     plans(home.path(), &server, "plan that moves one", &policy("one", json!({ "name": name(0) }), "member2"));
-    let mut connection = door.connect().await.expect("a connection");
+    let mut connection = api_client.connect().await.expect("a connection");
     let (mut told, mut silent) = (Vec::new(), Vec::new());
     for _ in 0..WRITES {
         told.push(
@@ -110,12 +110,12 @@ fn overriding(value: &str) -> Value {
     })
 }
 
-async fn create(door: &ApiClient, path: &str, object: &Value) {
-    let (status, answer) = door.request(Method::POST, path, object.to_string()).await;
+async fn create(api_client: &ApiClient, path: &str, object: &Value) {
+    let (status, answer) = api_client.request(Method::POST, path, object.to_string()).await;
     assert_eq!(status, StatusCode::CREATED, "{answer}");
 }
 
-async fn templates(door: &ApiClient, count: usize) {
+async fn templates(api_client: &ApiClient, count: usize) {
     let request = |number| {
         let labels = json!({ "app": name(number) });
         let container = json!({ "name": "main", "image": "nginx:1" });
@@ -130,14 +130,14 @@ async fn templates(door: &ApiClient, count: usize) {
         });
         (Method::POST, DEPLOYMENTS.to_owned(), deployment.to_string(), StatusCode::CREATED)
     };
-    door.crowd(CLIENTS, count, request).await;
+    api_client.crowd(CLIENTS, count, request).await;
 }
 
 /// Waits until something is so.
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "it takes too long until {what}");
+        assert!(begun.elapsed() < READY_TIMEOUT, "it takes too long until {what}");
         std::thread::sleep(Duration::from_millis(500));
     }
 }

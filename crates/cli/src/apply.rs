@@ -8,19 +8,19 @@ use anyhow::{Context as _, Result, anyhow};
 use controllers::rest::Error;
 use serde_json::Value;
 
+use crate::confirmation::approving;
 use crate::connection::{Connection, Control};
-use crate::consent::approving;
 use crate::kinds::Kinds;
 use crate::plan::{
     Files, Planned, Request, Saved, Verb, applied, brings, merged, planned, policies_first, shown, state,
 };
-use crate::text::Paint;
+use crate::terminal_text::Paint;
 use crate::wait::Wait;
 use crate::{Hint, output};
 
 /// How long to wait for a kind that was just made, and how often.
-const WAIT: Duration = Duration::from_millis(100);
-const WAITS_MAX: usize = 100;
+const KIND_POLL_INTERVAL: Duration = Duration::from_millis(100);
+const KIND_POLLS_MAX: usize = 100;
 /// How many differences are printed.
 const LINES_MAX: usize = 20;
 
@@ -28,18 +28,18 @@ const LINES_MAX: usize = 20;
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct Arguments {
-    /// A file that `longshore plan --save` wrote
+    /// Plan file that `longshore plan --save` wrote
     #[arg(value_name = "PLAN", group = "what", conflicts_with_all = ["filename", "kustomize"])]
     plan: Option<PathBuf>,
     #[command(flatten)]
     files: Files,
-    /// With -f or -k: do not ask
+    /// With -f or -k: apply without asking for confirmation
     #[arg(long, short, conflicts_with = "plan")]
     yes: bool,
-    /// With -f or -k: only show the plan
+    /// With -f or -k: show the plan and change nothing
     #[arg(long, conflicts_with = "plan")]
     dry_run: bool,
-    /// Apply it although it goes beyond a budget that holds now
+    /// Apply the plan even if it exceeds a change budget
     #[arg(long)]
     approve: bool,
     #[command(flatten)]
@@ -83,7 +83,7 @@ async fn apply_saved(arguments: &Arguments, plan: &Path) -> Result<()> {
     let now = planned(&control, &requests).await?;
     let mut moved = saved.differences(&now.plan)?;
     if now.gates != saved.gates {
-        moved.push(format!("feature gates: {:?} then, {:?} now", saved.gates, now.gates));
+        moved.push(format!("feature gates: {:?} when the plan was made, {:?} now", saved.gates, now.gates));
     }
     refuse(moved)?;
     let requests = requests.into_iter().map(|(request, _)| request).collect();
@@ -110,11 +110,11 @@ async fn make(control: &Control, requests: &[Request]) -> Result<()> {
 /// Sends a change; a kind that one of the others has just made may take a moment until it is served.
 async fn send(control: &Control, request: &Request, all: &[Request]) -> Result<(), Error> {
     let mut sent = request.send(&control.rest, false).await;
-    for _ in 0..WAITS_MAX {
+    for _ in 0..KIND_POLLS_MAX {
         if !matches!(sent, Err(Error::NotFound { .. })) || !all.iter().any(|other| brings(other, request)) {
             break;
         }
-        tokio::time::sleep(WAIT).await;
+        tokio::time::sleep(KIND_POLL_INTERVAL).await;
         sent = request.send(&control.rest, false).await;
     }
     sent.map(drop)
@@ -129,15 +129,19 @@ fn approved(requests: Vec<Request>, now: &Planned, approve: bool) -> Result<Vec<
     };
     if !approve {
         return refused(
-            "nothing was changed; --approve applies it nevertheless",
-            "it goes beyond its budget",
+            "nothing was changed; to apply it anyway, add --approve",
+            "the change exceeds its budget",
         );
     }
     let [request] = requests.as_slice() else {
-        return refused("plan and apply that object by itself", "one of the changes goes beyond its budget");
+        return refused(
+            "plan and apply that object alone, with `longshore plan -f FILE --save PLAN` and \
+                        `longshore apply PLAN --approve`",
+            "one of the changes exceeds its budget",
+        );
     };
     if now.approval.as_deref() != Some(beyond.plan.as_str()) {
-        return refused("try again in a moment", "the control plane has not seen everything yet");
+        return refused("try again in a moment", "the control plane's cache is not up to date yet");
     }
     let seen = approving(Some(&beyond.plan));
     Ok(match request.verb {
@@ -156,10 +160,18 @@ async fn unchanged(control: &Control, saved: &Saved) -> Result<Vec<(Request, Opt
         let live = request.live(&control.rest).await.with_context(|| format!("read {}", request.object))?;
         match (&live, request.before.as_str()) {
             (None, "") => {}
-            (Some(_), "") => moved.push(format!("{}: it was not there then, and is now", request.object)),
-            (None, _) => moved.push(format!("{}: it was there then, and is not now", request.object)),
+            (Some(_), "") => moved.push(format!(
+                "{}: it did not exist when the plan was made, and exists \
+                now",
+                request.object
+            )),
+            (None, _) => moved.push(format!(
+                "{}: it existed when the plan was made, and does not exist \
+                now",
+                request.object
+            )),
             (Some(live), before) if state(live) != before => {
-                moved.push(format!("{}: somebody changed it since", request.object));
+                moved.push(format!("{}: it has changed since the plan was made", request.object));
             }
             (Some(_), _) => {}
         }
@@ -179,7 +191,11 @@ fn refuse(moved: Vec<String>) -> Result<()> {
     if more > 0 {
         lines.push(format!("\n  and {more} more"));
     }
-    let hint = Hint("nothing was changed; plan again, look at it, and apply the new plan".to_owned());
+    let hint = Hint(
+        "nothing was changed; make and read a new plan with `longshore plan --save FILE`, then \
+                     apply that"
+            .to_owned(),
+    );
     Err(anyhow::Error::new(hint)
-        .context(anyhow!("the world has moved since the plan was made:{}", lines.concat())))
+        .context(anyhow!("apply the plan: objects have changed since it was made:{}", lines.concat())))
 }

@@ -16,7 +16,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, DnsName, PrivateKeyDer};
 
 use crate::Hint;
-use crate::places::private_file;
+use crate::data_directory::private_file;
 
 mod subject;
 

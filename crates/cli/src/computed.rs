@@ -25,7 +25,7 @@ use crate::connection::Control;
 use crate::kinds::Target;
 
 /// How often the server is asked that has just started, and how long is waited in between.
-const TRIES: usize = 50;
+const RETRIES_MAX: usize = 50;
 const RETRY_INTERVAL: std::time::Duration = std::time::Duration::from_millis(100);
 
 #[derive(Deserialize)]
@@ -48,7 +48,7 @@ impl Control {
             .rest
             .get(&Path::of_version(API_VERSION))
             .await
-            .context("ask what the control plane computes")?;
+            .context("discover the API group of the control plane")?;
         if group.is_none() {
             return Ok(false);
         }
@@ -61,7 +61,7 @@ impl Control {
             .rest
             .send(Method::POST, &path, "application/json", Some(&review))
             .await
-            .context("ask for the rights of this user")?;
+            .context("read the access rights of this user")?;
         Ok(answer["status"]["allowed"] != true)
     }
 
@@ -100,7 +100,7 @@ impl Control {
                 let answer: Vec<Progress> = self
                     .ask(Method::POST, &path, Some(&body))
                     .await
-                    .map_err(|error| refused(error, "ask how far it is"))?;
+                    .map_err(|error| refused(error, "read the progress of the templates"))?;
                 all.extend(answer);
             }
         }
@@ -113,10 +113,10 @@ impl Control {
         match self.ask(Method::GET, &path(""), None).await {
             Ok(report) => return Ok(Reported { report, is_of_namespace: false }),
             Err(Error::Refused { code: 403, .. }) => {}
-            Err(error) => return Err(refused(error, "ask how things stand")),
+            Err(error) => return Err(refused(error, "read the status report")),
         }
         let report = self.ask(Method::GET, &path(&self.namespace), None).await;
-        let report = report.map_err(|error| refused(error, "ask how things stand"))?;
+        let report = report.map_err(|error| refused(error, "read the status report"))?;
         Ok(Reported { report, is_of_namespace: true })
     }
 
@@ -127,7 +127,7 @@ impl Control {
         path: &Path,
         body: Option<&Value>,
     ) -> Result<T, Error> {
-        for _ in 1..TRIES {
+        for _ in 1..RETRIES_MAX {
             match self.rest.send(method.clone(), path, "application/json", body).await {
                 Err(Error::Refused { code: 503, .. }) => tokio::time::sleep(RETRY_INTERVAL).await,
                 answer => return answer.map(|answer: Answer<T>| answer.status),
@@ -163,9 +163,13 @@ fn namespace_of(changes: &[Change]) -> String {
 fn refused(error: Error, doing: &str) -> anyhow::Error {
     let hint = match &error {
         Error::Refused { code: 403, .. } => {
-            "is the namespace yours (-n)? the role longshore:tenant, bound there, is enough: see docs/security.md"
+            "choose a namespace in which you have rights with -n; the role longshore:tenant, bound there, is \
+             enough: see docs/security.md"
         }
-        Error::NotFound { .. } => "is the name right, and the namespace (-n)?",
+        Error::NotFound { .. } => {
+            "check the name and the namespace (-n); `longshore status` lists what is \
+                                   propagated"
+        }
         _ => "nothing was changed; try again in a moment",
     };
     anyhow::Error::new(Hint(hint.to_owned())).context(error).context(doing.to_owned())

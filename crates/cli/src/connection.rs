@@ -11,20 +11,20 @@ use controllers::snapshot::list_snapshot;
 use decide::Snapshot;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
-use crate::progress::saying;
-use crate::{Hint, output, places};
+use crate::progress::with_progress;
+use crate::{Hint, data_directory, output};
 
 /// The flags by which kubectl is told where to go.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Connection")]
 pub struct Connection {
-    /// The kubeconfig [default: the files in KUBECONFIG, ~/.kube/config, or what `longshore up` wrote]
+    /// Kubeconfig file [default: the files in KUBECONFIG, ~/.kube/config, or the file that `longshore up` wrote]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context in the kubeconfig
+    /// Context in the kubeconfig [default: the current context]
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// The namespace [default: that of the context, or default]
+    /// Namespace of the request [default: the namespace of the context, or default]
     #[arg(long, short, value_name = "NAMESPACE")]
     namespace: Option<String>,
 }
@@ -56,9 +56,10 @@ impl Connection {
         let rest = client(&kubeconfig, &context).await?;
         let version = controllers::rest::Path::fixed("/version");
         let asked = rest.fetch::<serde_json::Value>(&version);
-        saying("reaching the control plane", asked).await.map_err(|error| {
+        with_progress("reaching the control plane", asked).await.map_err(|error| {
             let hint =
-                "is it running? start `longshore up`, or choose another with --context or --kubeconfig";
+                "check that it runs: start `longshore up`, or choose another control plane with --context or \
+                 --kubeconfig";
             anyhow::Error::new(Hint(hint.to_owned()))
                 .context(error)
                 .context(format!("reach the control plane of context {context:?}"))
@@ -74,7 +75,7 @@ impl Connection {
     /// The same for a command that writes: it prints on stderr which server it writes to.
     pub async fn open_to_write(&self) -> Result<Control> {
         let control = self.open().await?;
-        output::tell(&format!("server: {} (context {})", control.server, control.context));
+        output::print_message(&format!("server: {} (context {})", control.server, control.context));
         Ok(control)
     }
 
@@ -124,12 +125,12 @@ impl Connection {
         if !merged.contexts.is_empty() {
             return Ok(merged);
         }
-        let hint = "start `longshore up`, or name a kubeconfig with --kubeconfig or KUBECONFIG";
+        let hint = "start `longshore up`, or pass a kubeconfig with --kubeconfig or KUBECONFIG";
         let nobody = || {
             anyhow::Error::new(Hint(hint.to_owned())).context("find a control plane: no kubeconfig names one")
         };
         let named = std::env::var_os("LONGSHORE_DATA_DIR").map(PathBuf::from);
-        let file = places::data_dir(named.as_deref()).map_err(|_| nobody())?.join("kubeconfig");
+        let file = data_directory::data_dir(named.as_deref()).map_err(|_| nobody())?.join("kubeconfig");
         if file.exists() { read(&file) } else { Err(nobody()) }
     }
 
@@ -143,7 +144,7 @@ impl Connection {
         let known: Vec<&str> = kubeconfig.contexts.iter().map(|named| named.name.as_str()).collect();
         let current = kubeconfig.current_context.clone().filter(|name| !name.is_empty());
         let Some(wanted) = self.context.clone().or(current) else {
-            let hint = Hint(format!("choose one with --context: there are {}", known.join(", ")));
+            let hint = Hint(format!("choose one with --context; the kubeconfig has {}", known.join(", ")));
             return Err(anyhow::Error::new(hint).context("find a context: the kubeconfig has no current one"));
         };
         if known.contains(&wanted.as_str()) {
@@ -164,9 +165,10 @@ impl Control {
     pub async fn snapshot(&self) -> Result<Snapshot> {
         let gates = self.feature_gates().await?.gates;
         let read = list_snapshot(&self.rest, gates, jiff::Timestamp::now());
-        let read = saying("reading the control plane", read).await;
+        let read = with_progress("reading the control plane", read).await;
         let read = read.map_err(|error| {
-            let hint = "is the context that of a control plane, and may you list there? see --context";
+            let hint = "check that the context is that of a control plane and that you may list objects \
+                        there: `kubectl auth can-i list propagationpolicies -A`";
             let causes = format!("{:#}", anyhow::Error::new(error));
             anyhow::Error::new(Hint(hint.to_owned())).context(causes).context("read the control plane")
         });
@@ -220,7 +222,11 @@ fn server(kubeconfig: &Kubeconfig, context: &str) -> Option<String> {
 fn read(file: &Path) -> Result<Kubeconfig> {
     let doing = || format!("read the kubeconfig {}", file.display());
     if !file.exists() {
-        let hint = Hint("is the path right? `longshore kubeconfig` prints one for `longshore up`".to_owned());
+        let hint = Hint(
+            "check the path; `longshore kubeconfig` prints the kubeconfig of `longshore \
+                         up`"
+            .to_owned(),
+        );
         return Err(anyhow::Error::new(hint).context("there is no such file").context(doing()));
     }
     Kubeconfig::read_from(file).with_context(doing)

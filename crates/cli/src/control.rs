@@ -14,7 +14,7 @@ use plane::restart::{HeldStart, held_start, publish_held_start};
 
 use crate::feature_gates::SwitchFlags;
 use crate::locals::Local;
-use crate::{output, text};
+use crate::{output, terminal_text};
 
 /// Installs Karmada's kinds, joins the members and starts every controller; none run while the start is held.
 pub async fn run(
@@ -28,15 +28,21 @@ pub async fn run(
     let control = Rest::new(client);
     plane::install_kinds(&control).await.context("install the kinds of policies")?;
     let held = held_start(&control, &feature_gates, policy_impact.budget(), jiff::Timestamp::now()).await;
-    if let Some(held) = held.context("look what the feature gates do")?.filter(|held| !flags.accepts(held)) {
-        publish_held_start(&control, Some(&held)).await.context("tell that the controllers wait")?;
-        tell(&held);
+    if let Some(held) = held
+        .context(
+            "plan the change of the feature \
+                                      gates",
+        )?
+        .filter(|held| !flags.accepts(held))
+    {
+        publish_held_start(&control, Some(&held)).await.context("publish that the controllers wait")?;
+        print_held_start(&held);
         return Ok(None);
     }
     plane::publish_gates(&control, &feature_gates, policy_impact.budget())
         .await
-        .context("tell the feature gates")?;
-    publish_held_start(&control, None).await.context("tell that the controllers run")?;
+        .context("publish the feature gates")?;
+    publish_held_start(&control, None).await.context("publish that the controllers run")?;
     let members = Members::default();
     for local in locals {
         members.insert(&local.name, Rest::new(local.client()));
@@ -52,20 +58,20 @@ pub async fn run(
 }
 
 /// Says why no controller runs, and what to do.
-pub fn tell(held: &HeldStart) {
+pub fn print_held_start(held: &HeldStart) {
     let before = if held.before.is_empty() { "their defaults".to_owned() } else { held.before.join(",") };
-    output::tell(&text::talk(
+    output::print_message(&terminal_text::labelled(
         "warning: ",
         &format!(
             "the controllers do not run, because with these feature gates {} The feature gates before were {before}.",
             held.why
         ),
     ));
-    output::tell(&text::talk(
+    output::print_message(&terminal_text::labelled(
         "hint: ",
         &format!(
-            "nothing was changed; look with `longshore plan --restart --feature-gates …`, then start again with \
-             --accept={}, or with the gates from before",
+            "nothing was changed; see the plan with `longshore plan --restart --feature-gates …`, then start \
+             again with --accept={}, or with the earlier feature gates",
             held.digest
         ),
     ));

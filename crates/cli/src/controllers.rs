@@ -40,58 +40,63 @@ use answers::{Answers, Health};
 pub use keys::SECRET as CERTIFICATES;
 use keys::{Kept, Keys};
 use reviews::{Access, Reviews};
-use serve::{Shown, client_authorities, serve};
+use serve::{ServingCertificate, client_authorities, serve};
 
 /// The Service in front of the webhooks, as the chart makes it.
 const SERVICE: &str = "longshore-webhook";
 /// The resync interval of certificates and webhook configurations. While a configuration is missing, no write is
 /// reviewed.
-const UPKEEP: Duration = Duration::from_secs(30);
+const WEBHOOK_RESYNC_INTERVAL: Duration = Duration::from_secs(30);
 /// How long API servers may take to load a new CA bundle.
-const BELIEVED: Duration = Duration::from_secs(2);
+const CA_BUNDLE_LOAD_TIME: Duration = Duration::from_secs(2);
 /// The timeout for releasing the lease.
-const RESIGN_PATIENCE: Duration = Duration::from_secs(2);
+const LEASE_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long an API server may take to serve kinds that were just defined.
-const DEFINED_PATIENCE: Duration = Duration::from_secs(60);
+const KINDS_SERVED_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often is looked whether it does.
-const DEFINED_LOOK: Duration = Duration::from_millis(200);
+const KINDS_SERVED_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Arguments of `longshore controllers`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Where the lease and the webhooks' certificates are kept
+    /// Namespace of the leader election Lease and of the Secret with the webhooks' certificates
     #[arg(long, value_name = "NAMESPACE", default_value = "karmada-system")]
     system_namespace: String,
-    /// Where health and metrics are served
+    /// Address that serves health checks and metrics over HTTP
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:10357")]
     listen: SocketAddr,
-    /// Where admission reviews are answered
+    /// Address that serves the admission webhooks over TLS
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9443")]
     webhook_listen: SocketAddr,
-    /// Where the API server finds the webhooks, such as https://10.0.0.5:9443 [default: the Service longshore-webhook]
+    /// URL at which the API server calls the webhooks, such as https://10.0.0.5:9443 [default: the Service
+    /// longshore-webhook]
     #[arg(long, value_name = "URL", value_parser = url)]
     webhook_url: Option<http::Uri>,
-    /// The authority, in PEM, whose client certificates the API server shows to the webhooks
+    /// File with the CA certificates, in PEM, that sign the API server's client certificate; the webhooks then require
+    /// one
     #[arg(long, value_name = "FILE")]
     webhook_client_ca_file: Option<PathBuf>,
-    /// A file with the bearer token that the API server shows to the webhooks
+    /// File with the bearer token that the API server sends to the webhooks; the webhooks then require it
     #[arg(long, value_name = "FILE")]
     webhook_token_file: Option<PathBuf>,
     #[command(flatten)]
     feature_gates: SwitchFlags,
-    /// How many seconds others wait for a replica that leads and is silent
+    /// Lease duration in seconds: how long other replicas wait for a leader that stopped renewing its Lease
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(3..=3_600))]
     lease_seconds: u32,
-    /// How many seconds reviews are answered after this replica was told to stop, until nobody is sent here any more
+    /// How many seconds this replica still serves webhooks after a stop signal, until the Service sends it no more
+    /// requests
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=600))]
     drain_seconds: u32,
-    /// How many templates one act may move, unless the object that it changes says otherwise
+    /// Change budget: how many templates one change may move to other clusters, unless an annotation of the changed
+    /// object sets another limit
     #[arg(long, value_name = "N")]
     max_moved: Option<usize>,
-    /// How many objects in members one act may delete, unless the object that it changes says otherwise
+    /// Change budget: how many objects one change may delete in members, unless an annotation of the changed object
+    /// sets another limit
     #[arg(long, value_name = "N")]
     max_deleted: Option<usize>,
-    /// Refuse policies that name clusters which do not exist, unless the policy says otherwise
+    /// Reject policies that name clusters which do not exist, unless an annotation of the policy allows it
     #[arg(long)]
     refuse_unknown_clusters: bool,
     #[command(flatten)]
@@ -139,14 +144,14 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     let reviewer = reviewer(feature_gates, policy_impact);
     let supervisor = ctx.supervisor.clone();
     let reviews = Reviews::new(reviewer, access(arguments)?, supervisor.clone());
-    let (upkeep, mut reviewed) = open_webhooks(&control, arguments, reviews, &stop).await?;
+    let (resync, mut reviewed) = open_webhooks(&control, arguments, reviews, &stop).await?;
     let listener = listen(arguments.listen).await?;
     let health = listener.local_addr().context("read the port")?;
     let answers = Answers::Health(Box::new(Health { ctx: ctx.clone(), ending: ending.clone() }));
     let mut served = tokio::spawn(serve(listener, None, answers, stop.clone()));
     let running = start(ctx);
     output::print(&format!("controllers run; health and metrics on http://{health}\n"))?;
-    let candidate = candidate(urgent, arguments, fence);
+    let candidate = leader_elector(urgent, arguments, fence);
     let told = told_to_stop()?;
     let ended = tokio::select! {
         biased;
@@ -155,10 +160,14 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
         why = supervisor.failed() => Err(anyhow!("keep every task running: {why}")),
         _ = &mut served => Err(anyhow!("serve health and metrics: the server ended by itself")),
         _ = &mut reviewed => Err(anyhow!("answer admission reviews: the server ended by itself")),
-        never = upkeep.run(&supervisor) => match never {},
+        never = resync.run(&supervisor) => match never {},
     };
     if let Err(error) = &ended {
-        tracing::error!(error = format!("{error:#}"), "this replica stops; another one may take over");
+        tracing::error!(
+            error = format!("{error:#}"),
+            "this replica stops; another replica may become the \
+            leader"
+        );
     }
     // Readiness fails from now on; requests are still answered until every load balancer has noticed (draining).
     ending.cancel();
@@ -168,7 +177,7 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     running.shut_down().await;
     candidate.fence.revoke();
     // Releases the lease, so that the next leader need not wait; if that fails, the lease expires.
-    let _ = tokio::time::timeout(RESIGN_PATIENCE, candidate.resign()).await;
+    let _ = tokio::time::timeout(LEASE_RELEASE_TIMEOUT, candidate.resign()).await;
     tokio::select! {
         biased;
         () = told_again => {}
@@ -192,16 +201,17 @@ async fn prepare(
     budget: Budget,
 ) -> Result<()> {
     plane::install_kinds(control).await.map_err(|error| {
-        let hint = "is it the kubeconfig of an API server, and may its user define kinds?";
+        let hint = "check that the kubeconfig is that of an API server and that its user may create \
+                    CustomResourceDefinitions";
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context("install the kinds of policies")
     })?;
     tell_aggregated(control).await?;
     let begun = Instant::now();
-    while !plane::are_kinds_served(control).await.context("look for the kinds of policies")? {
-        if begun.elapsed() > DEFINED_PATIENCE {
-            bail!("the API server does not serve the kinds of policies: see `kubectl describe crd`");
+    while !plane::are_kinds_served(control).await.context("discover the kinds of policies")? {
+        if begun.elapsed() > KINDS_SERVED_TIMEOUT {
+            bail!("the API server does not serve the kinds of policies; `kubectl describe crd` shows why");
         }
-        tokio::time::sleep(DEFINED_LOOK).await;
+        tokio::time::sleep(KINDS_SERVED_POLL_INTERVAL).await;
     }
     let marks = [(api::labels::SYSTEM, api::labels::TRUE)];
     let namespace = &arguments.system_namespace;
@@ -209,15 +219,15 @@ async fn prepare(
         .await
         .with_context(|| format!("make namespace {namespace}"))?;
     let held = held_start(control, feature_gates, budget, jiff::Timestamp::now()).await;
-    if let Some(held) = held.context("look what the feature gates do")?
+    if let Some(held) = held.context("plan the change of the feature gates")?
         && !arguments.feature_gates.accepts(&held)
     {
-        publish_held_start(control, Some(&held)).await.context("tell that the controllers wait")?;
-        crate::control::tell(&held);
-        bail!("the feature gates do more than a budget allows");
+        publish_held_start(control, Some(&held)).await.context("publish that the controllers wait")?;
+        crate::control::print_held_start(&held);
+        bail!("the change of the feature gates exceeds its budget");
     }
-    plane::publish_gates(control, feature_gates, budget).await.context("tell the feature gates")?;
-    publish_held_start(control, None).await.context("tell that the controllers run")
+    plane::publish_gates(control, feature_gates, budget).await.context("publish the feature gates")?;
+    publish_held_start(control, None).await.context("publish that the controllers run")
 }
 
 /// Our user name at the API server; `None` where it does not say.
@@ -235,14 +245,18 @@ async fn tell_aggregated(control: &Rest) -> Result<()> {
     for definition in definitions.aggregated {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let path = Collection::new("apiextensions.k8s.io/v1", "customresourcedefinitions", "").object(&name);
-        let found: Option<serde_json::Value> = control.get(&path).await.context("look for a definition")?;
+        let found: Option<serde_json::Value> = control.get(&path).await.context(
+            "read a \
+            CustomResourceDefinition",
+        )?;
         let warning = match found {
             Some(_) => {
-                "; a definition of that name is there as well: do not delete it, all objects would go with it"
+                "; a CustomResourceDefinition of that name exists, too: do not delete it, because that \
+                 deletes all of its objects"
             }
             None => "",
         };
-        output::tell(&format!("{name} is not installed: an APIService serves this kind{warning}"));
+        output::print_message(&format!("{name} is not installed: an APIService serves this kind{warning}"));
     }
     Ok(())
 }
@@ -254,8 +268,9 @@ fn access(arguments: &Arguments) -> Result<Access> {
     let token = arguments.webhook_token_file.as_deref().map(Access::read_token).transpose()?;
     if !certificates && token.is_none() {
         tracing::warn!(
-            hint = "set --webhook-client-ca-file or --webhook-token-file, or keep others away by a NetworkPolicy",
-            "admission reviews are answered to everybody who reaches the port"
+            hint = "set --webhook-client-ca-file or --webhook-token-file, or restrict access with a \
+                    NetworkPolicy",
+            "the webhooks answer every client that reaches their port"
         );
     }
     Ok(Access { certificates, token })
@@ -268,7 +283,7 @@ fn reviewer(feature_gates: FeatureGates, policy_impact: PolicyImpact) -> Reviewe
     Reviewer { rules, random, now }
 }
 
-fn candidate(control: Rest, arguments: &Arguments, fence: LeaderFence) -> LeaderElector {
+fn leader_elector(control: Rest, arguments: &Arguments, fence: LeaderFence) -> LeaderElector {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     LeaderElector {
         control,
@@ -286,7 +301,7 @@ async fn open_webhooks(
     arguments: &Arguments,
     reviews: Reviews,
     stop: &CancellationToken,
-) -> Result<(Upkeep, JoinHandle<()>)> {
+) -> Result<(WebhookResync, JoinHandle<()>)> {
     let listener = listen(arguments.webhook_listen).await?;
     let namespace = arguments.system_namespace.clone();
     let (address, names) = match &arguments.webhook_url {
@@ -302,50 +317,50 @@ async fn open_webhooks(
     let keys = Keys { control: control.clone(), namespace, names };
     let kept = keys.current(None, jiff::Timestamp::now()).await;
     let kept = kept.context("prepare the webhooks' certificates")?;
-    let shown = Shown::new(&kept)?;
+    let shown = ServingCertificate::new(&kept)?;
     // The CA bundle is installed before the certificate is served; an API server that connects at once waits at the
     // open port.
     install_webhooks(control, &address, &kept.bundle).await.context("install the webhooks")?;
     let authorities = arguments.webhook_client_ca_file.as_deref().map(client_authorities).transpose()?;
     let acceptor = shown.acceptor(authorities)?;
     let reviewed = tokio::spawn(serve(listener, Some(acceptor), Answers::Reviews(reviews), stop.clone()));
-    Ok((Upkeep { keys, kept, shown, address }, reviewed))
+    Ok((WebhookResync { keys, kept, shown, address }, reviewed))
 }
 
 /// Keeps certificates and webhook configurations as they should be.
-struct Upkeep {
+struct WebhookResync {
     keys: Keys,
     kept: Kept,
-    shown: Shown,
+    shown: ServingCertificate,
     address: Address,
 }
 
-impl Upkeep {
+impl WebhookResync {
     /// Goes on for ever; a failure is tried again the next time, long before anything runs out, and told once.
     async fn run(mut self, supervisor: &Supervisor) -> Infallible {
         let mut told = None;
         loop {
-            tokio::time::sleep(UPKEEP).await;
-            let failure = match catch(self.look()).await {
+            tokio::time::sleep(WEBHOOK_RESYNC_INTERVAL).await;
+            let failure = match catch(self.resync()).await {
                 Ok(looked) => looked.err().map(|error| format!("{error:#}")),
                 Err(panic) => {
-                    supervisor.task_panicked("upkeep", &"webhooks", &panic);
+                    supervisor.task_panicked("resync", &"webhooks", &panic);
                     None
                 }
             };
             if let Some(error) = failure.as_ref().filter(|_| failure != told) {
-                tracing::warn!(error, "look after the webhooks");
+                tracing::warn!(error, "keep the webhook certificates and configurations up to date");
             }
             told = failure;
         }
     }
 
-    async fn look(&mut self) -> Result<()> {
+    async fn resync(&mut self) -> Result<()> {
         let kept = self.keys.current(Some(&self.kept), jiff::Timestamp::now()).await?;
         install_webhooks(&self.keys.control, &self.address, &kept.bundle).await?;
         if kept != self.kept {
             // API servers must have loaded the CA bundle before the new certificate is served.
-            tokio::time::sleep(BELIEVED).await;
+            tokio::time::sleep(CA_BUNDLE_LOAD_TIME).await;
             self.shown.change(&kept)?;
             self.kept = kept;
         }
@@ -363,24 +378,24 @@ mod tests {
 
     use super::*;
 
-    /// The upkeep of an API server in memory.
-    async fn upkeep() -> Upkeep {
+    /// The resync of an API server in memory.
+    async fn resync() -> WebhookResync {
         let (_, control) = crate::test_server::in_memory().await;
         let keys = Keys { control, namespace: "default".to_owned(), names: vec!["here".to_owned()] };
         let kept = keys.current(None, jiff::Timestamp::now()).await.expect("they can be made");
-        let shown = Shown::new(&kept).expect("they can be shown");
-        Upkeep { keys, kept, shown, address: Address::Url("https://here:9443".to_owned()) }
+        let shown = ServingCertificate::new(&kept).expect("they can be shown");
+        WebhookResync { keys, kept, shown, address: Address::Url("https://here:9443".to_owned()) }
     }
 
     #[tokio::test]
     async fn a_configuration_that_was_deleted_is_made_again() {
-        let mut upkeep = upkeep().await;
-        let control = upkeep.keys.control.clone();
-        upkeep.look().await.expect("the server answers");
+        let mut resync = resync().await;
+        let control = resync.keys.control.clone();
+        resync.resync().await.expect("the server answers");
         for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
             let path = Collection::new("admissionregistration.k8s.io/v1", kind, "").object("longshore");
             control.delete(&path, None).await.expect("the server answers");
-            upkeep.look().await.expect("the server answers");
+            resync.resync().await.expect("the server answers");
             let found: Option<serde_json::Value> = control.get(&path).await.expect("the server answers");
             assert!(found.is_some(), "{path}");
         }
@@ -388,7 +403,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_in_use_stays_believed_when_the_secret_is_lost() {
-        let Upkeep { keys, kept, .. } = upkeep().await;
+        let WebhookResync { keys, kept, .. } = resync().await;
         let path = &Path::fixed("/api/v1/namespaces/default/secrets/longshore-webhook-certificates");
         let again = async || {
             keys.current(Some(&kept), jiff::Timestamp::now()).await.expect("the server answers").bundle

@@ -8,7 +8,8 @@ use crate::output;
 
 /// Precedes the definition of a kind that Karmada serves without one.
 const NOT_WITH_KARMADA: &str = "\
-# Not for a control plane of Karmada: there an APIService serves this kind (kubectl get apiservices). Do not install
+# Not for a control plane that Karmada made: an APIService serves this kind there (kubectl get apiservices). \
+Do not install
 # it beside that, and where both are there, do not delete it: every Cluster would be deleted with it.
 ";
 
@@ -28,7 +29,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let definitions = plane::wanted_definitions(&control.rest).await.context("list the APIServices")?;
     for skipped in &definitions.aggregated {
         let name = skipped["metadata"]["name"].as_str().unwrap_or_default();
-        output::tell(&format!("{name} is left out: an APIService serves this kind"));
+        output::print_message(&format!("{name} is not printed: an APIService serves this kind"));
     }
     definitions.wanted.iter().try_for_each(print)
 }

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
 
 use anyhow::{Context as _, Result, anyhow};
-use scenario::{Failure, NarratedAction, Scenario, Scene, Subject};
+use scenario::{Failure, PlayedStep, Scenario, StoryAction, Subject};
 
 use crate::Hint;
 use crate::demo::changes::{Mark, changes};
-use crate::text::{Paint, wrapped};
+use crate::terminal_text::{Paint, wrapped};
 
 mod changes;
 mod commands;
@@ -24,17 +24,17 @@ const STORIES: [(&str, &str); 5] = [
 ];
 
 /// What a story begins with.
-const SETTING: &str = "A control plane with the clusters member1, member2 and member3 runs in this process. \
-    Each command is carried out there, through its API, and what changed is read from there. Where that is \
-    not as the story says, it ends with an error.";
+const INTRODUCTION: &str = "This process runs a control plane with the clusters member1, member2 and member3. The \
+                       demo sends each command to its API and reads the changes back. If a result differs \
+                       from the story, the demo ends with an error.";
 
 /// Arguments of `longshore demo`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The story; without one they are listed
+    /// Story to play [default: list all stories]
     #[arg(value_name = "STORY")]
     story: Option<String>,
-    /// Wait for Enter after each step
+    /// Wait for the Enter key after each step
     #[arg(long, requires = "story")]
     pause: bool,
 }
@@ -52,8 +52,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&opening(&story, paint))?;
     let mut number = 0;
     let mut heard = Ok(());
-    let played = scenario::narrate(&story, |scene| {
-        let told = told(scene, &mut number, paint);
+    let played = scenario::play_story(&story, |played| {
+        let told = told(played, &mut number, paint);
         if heard.is_ok() && !told.is_empty() {
             heard = print(&told).and_then(|()| pause(arguments.pause));
         }
@@ -74,13 +74,13 @@ fn listed() -> Result<String> {
         let title = read(name, story)?.title;
         let _ = writeln!(text, "{}", wrapped(&format!("  {name:<12}"), &format!("{title}.")));
     }
-    let _ = writeln!(text, "\nTo hear one: longshore demo {} --pause", STORIES[0].0);
+    let _ = writeln!(text, "\nTo play one: longshore demo {} --pause", STORIES[0].0);
     Ok(text)
 }
 
 fn opening(story: &Scenario, paint: Paint) -> String {
     let mut text = format!("{}\n\n", paint.strong(&wrapped("", &format!("{}.", story.title))));
-    let _ = writeln!(text, "{}", wrapped("", SETTING));
+    let _ = writeln!(text, "{}", wrapped("", INTRODUCTION));
     if let Some(gates) = gates(story) {
         let _ = writeln!(text, "Feature gates: {gates}.");
     }
@@ -98,7 +98,10 @@ fn closing(story: &Scenario, name: &str) -> String {
     let gates = gates(story).map(|gates| format!(" --feature-gates {gates}")).unwrap_or_default();
     let after = STORIES.iter().skip_while(|(known, _)| *known != name).nth(1);
     let next = after.map(|(next, _)| format!("The next story:  longshore demo {next}\n")).unwrap_or_default();
-    format!("\nThat was all; nothing is left behind.\nTo try it yourself:  longshore up{gates}\n{next}")
+    format!(
+        "\nThat is the end of the story; nothing is left behind.\nTo try it yourself:  longshore \
+             up{gates}\n{next}"
+    )
 }
 
 fn gates(story: &Scenario) -> Option<String> {
@@ -107,21 +110,21 @@ fn gates(story: &Scenario) -> Option<String> {
 }
 
 /// What there is to say about a step; nothing if it only looked whether all is as it should be.
-fn told(scene: &Scene<'_>, number: &mut usize, paint: Paint) -> String {
-    if let NarratedAction::Look(events) = &scene.deed {
+fn told(played: &PlayedStep<'_>, number: &mut usize, paint: Paint) -> String {
+    if let StoryAction::Look(events) = &played.action {
         let lines = events.iter().map(|(_, event)| format!("{}\n", wrapped("    event: ", event)));
         return lines.collect();
     }
     *number += 1;
-    let mut text = format!("\n{}\n\n", wrapped(&format!("{number}. "), scene.said.unwrap_or_default()));
-    for command in commands::shown(scene) {
+    let mut text = format!("\n{}\n\n", wrapped(&format!("{number}. "), played.said.unwrap_or_default()));
+    for command in commands::shown(played) {
         let _ = writeln!(text, "{}", paint.strong(&command));
     }
-    for line in &scene.told {
+    for line in &played.told {
         let _ = writeln!(text, "{}", wrapped("", line));
     }
     text.push('\n');
-    let fared: Vec<String> = scene.heroes.iter().filter_map(|hero| fared(hero, paint)).collect();
+    let fared: Vec<String> = played.subjects.iter().filter_map(|subject| fared(subject, paint)).collect();
     match fared.is_empty() {
         true => text + "  Nothing runs yet.\n",
         false => text + &fared.concat(),
@@ -129,12 +132,12 @@ fn told(scene: &Scene<'_>, number: &mut usize, paint: Paint) -> String {
 }
 
 /// What became of one subject of the story.
-fn fared(hero: &Subject<'_>, paint: Paint) -> Option<String> {
-    let name = hero.reference.to_string();
-    if hero.before.is_none() && hero.now.is_none() {
+fn fared(subject: &Subject<'_>, paint: Paint) -> Option<String> {
+    let name = subject.reference.to_string();
+    if subject.before.is_none() && subject.now.is_none() {
         return None;
     }
-    let changes = changes(hero);
+    let changes = changes(subject);
     if changes.iter().all(|change| change.mark == Mark::Same) {
         return Some(format!("  {name}: as before\n"));
     }
@@ -149,8 +152,8 @@ fn fared(hero: &Subject<'_>, paint: Paint) -> Option<String> {
 /// Waits for Enter, if that is wanted; does not wait at the end of the input.
 fn pause(wanted: bool) -> Result<()> {
     if wanted {
-        std::io::stderr().write_all(b"\n[Enter] ").context("ask for Enter")?;
-        std::io::stdin().lock().read_line(&mut String::new()).context("wait for Enter")?;
+        std::io::stderr().write_all(b"\n[Enter] ").context("prompt for the Enter key")?;
+        std::io::stdin().lock().read_line(&mut String::new()).context("read the Enter key")?;
     }
     Ok(())
 }

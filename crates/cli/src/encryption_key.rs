@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use store::{Encryption, OpenError};
 
 use crate::Hint;
-use crate::places::private_file;
+use crate::data_directory::private_file;
 
 /// What holds secrets: Secrets, the credentials of members among them, and what is on its way to members.
 const TABLES: [&str; 2] = ["/secrets", "work.karmada.io/works"];
@@ -50,8 +50,8 @@ impl EncryptionKey {
     pub fn hint(&self, error: &OpenError) -> Option<Hint> {
         let OpenError::Encrypted { key, .. } = error else { return None };
         Some(Hint(format!(
-            "put the key whose name is {key} into {} as another line; without it these secrets cannot be read, \
-             see docs/security.md",
+            "add the key with the name {key} as another line to {}; without it the store cannot decrypt \
+             these values, see docs/security.md",
             self.file.display()
         )))
     }
@@ -64,14 +64,14 @@ fn parse(text: &str) -> Result<Vec<[u8; 32]>> {
     let keys: Vec<[u8; 32]> = lines
         .map(|(index, line)| {
             let bytes = STANDARD.decode(line).ok().and_then(|bytes| bytes.try_into().ok());
-            let hint = "make one with: head -c 32 /dev/urandom | base64";
+            let hint = "create a key with: head -c 32 /dev/urandom | base64";
             bytes
                 .ok_or_else(|| Hint(hint.to_owned()))
-                .with_context(|| format!("line {} is no key: 32 bytes in base64 are needed", index + 1))
+                .with_context(|| format!("line {} is not a key: a key is 32 bytes in base64", index + 1))
         })
         .collect::<Result<_>>()?;
     if keys.is_empty() {
-        bail!("there is no key in it");
+        bail!("the file contains no key");
     }
     Ok(keys)
 }

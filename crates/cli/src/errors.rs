@@ -1,14 +1,14 @@
 //! How errors are told: what was tried, why it failed, and what the user can do.
 
-use crate::text::talk;
+use crate::terminal_text::labelled;
 
 /// An error is one line: what was tried and why it failed; a hint, where there is one, is a second.
 #[expect(clippy::print_stderr, reason = "stderr is where errors are reported")]
-pub fn report(error: &anyhow::Error) {
+pub fn print_error(error: &anyhow::Error) {
     let hint = error.chain().find_map(|cause| cause.downcast_ref::<Hint>());
-    eprintln!("{}", talk("error: ", &causes(error)));
+    eprintln!("{}", labelled("error: ", &causes(error)));
     if let Some(Hint(hint)) = hint {
-        eprintln!("{}", talk("hint: ", hint));
+        eprintln!("{}", labelled("hint: ", hint));
     }
 }
 
@@ -41,8 +41,8 @@ mod tests {
     #[test]
     fn errors_of_clients_are_told_in_plain_words() {
         let refused = || kube::Error::Service(Box::new(std::io::Error::from_raw_os_error(111)));
-        let error = anyhow::Error::new(refused()).context("ask for the list");
-        assert_eq!(causes(&error), "ask for the list: connection refused");
+        let error = anyhow::Error::new(refused()).context("list the objects");
+        assert_eq!(causes(&error), "list the objects: connection refused");
         let error = ::controllers::rest::Error::Unreachable {
             action: "get /x".to_owned(),
             source: Box::new(refused()),

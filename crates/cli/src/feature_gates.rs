@@ -8,18 +8,18 @@ use plane::restart::HeldStart;
 /// Flags of whatever runs the controllers.
 #[derive(clap::Args)]
 pub struct SwitchFlags {
-    /// Feature gates by Karmada's names: StaticPolicy=true,Failover=false
+    /// Feature gates, with Karmada's names: StaticPolicy=true,Failover=false
     #[arg(long, value_name = "GATES", default_value = "", value_parser = gates::parse, hide_default_value = true)]
     feature_gates: FeatureGates,
-    /// Namespaces that do not go to members by themselves and out of which no policy takes anything, besides Kubernetes'
-    /// and our own, as regular expressions of whole names: velero,team-.*-lab
+    /// Namespaces that are not created in members and whose objects no policy propagates, besides the system namespaces
+    /// of Kubernetes and Longshore: regular expressions for the whole name, such as velero,team-.*-lab
     #[arg(long, value_name = "NAMES", value_parser = namespaces)]
     skipped_propagating_namespaces: Vec<String>,
-    /// Kinds that no policy takes, as group, group/version or group/version/Kind,Kind with semicolons between them
+    /// Kinds that no policy propagates: group, group/version or group/version/Kind,Kind, separated by semicolons
     #[arg(long, value_name = "KINDS", default_value = "", value_parser = kinds, hide_default_value = true)]
     skipped_propagating_apis: String,
-    /// Start although other feature gates than before move or delete more than a budget allows; with the digest that was
-    /// shown only if it is still the same
+    /// Start the controllers even if changed feature gates move or delete more than the change budget allows; with a
+    /// DIGEST, only if the plan still has the digest that the earlier start printed
     #[arg(long, value_name = "DIGEST", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     accept: Option<String>,
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use crate::places;
+use crate::data_directory;
 
 /// The name of the file with a policy to begin with.
 const FIRST_POLICY: &str = "first-policy.yaml";
@@ -37,7 +37,7 @@ impl Greeting<'_> {
             let file = self.first_policy();
             // An existing file is kept: the user may have edited it.
             if !file.exists() {
-                places::private_file(&file, &policy(&self.targets()))?;
+                data_directory::private_file(&file, &policy(&self.targets()))?;
             }
         }
         std::io::stdout().write_all(self.text().as_bytes()).context("print")
@@ -47,11 +47,11 @@ impl Greeting<'_> {
         let directory = self.kubeconfig.parent().unwrap_or(self.kubeconfig);
         let kept = match self.is_kept {
             true => format!("data in {}", directory.display()),
-            false => "nothing is kept when it ends".to_owned(),
+            false => "nothing is kept after it stops".to_owned(),
         };
         let mut text = format!("Longshore is up on https://{} ({kept}).\n", self.address);
         if self.is_open {
-            let _ = writeln!(text, "Other machines can reach it: only who has credentials gets in.");
+            let _ = writeln!(text, "Other machines can reach it; clients need credentials.");
         }
         if !self.members.is_empty() {
             let members: Vec<String> =
@@ -63,12 +63,12 @@ impl Greeting<'_> {
         }
         if self.is_again {
             let steps = [self.export(), "longshore status".to_owned()];
-            let _ = writeln!(text, "\nTo go on, in another terminal:\n\n{}", lines(&steps));
+            let _ = writeln!(text, "\nNext, in another terminal:\n\n{}", lines(&steps));
             return text + "Ctrl-C stops it.\n";
         }
-        let _ = writeln!(text, "\nTo begin, in another terminal:\n\n{}", lines(&self.first_steps()));
+        let _ = writeln!(text, "\nFirst steps, in another terminal:\n\n{}", lines(&self.first_steps()));
         if !self.members.is_empty() {
-            let _ = writeln!(text, "Then change the policy, hold, go on, and clean up:\n");
+            let _ = writeln!(text, "Then change the policy, suspend, resume, and clean up:\n");
             let _ = writeln!(text, "{}", lines(&self.next_steps()));
         }
         text + "Ctrl-C stops it.\n"

@@ -19,21 +19,22 @@ mod tests;
 use steps::{Step, steps, take};
 
 /// The exit code of a check that found something.
-const LEFT: u8 = 2;
+const EXIT_CODE_LEFT: u8 = 2;
 
 /// Arguments of `longshore handback`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Only say what is left, also while the controllers run: 0 nothing, 2 something, 1 error
+    /// List what is left and change nothing; works while the controllers run. Exit code 0: nothing, 2: something, 1:
+    /// error
     #[arg(long, conflicts_with = "yes")]
     check: bool,
-    /// Only say what would be done
+    /// Print what the command would do and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do it without asking
+    /// Make the change without asking for confirmation
     #[arg(long)]
     yes: bool,
-    /// Where the lease and the webhooks' certificates are kept
+    /// Namespace of the leader election Lease and of the Secret with the webhooks' certificates
     #[arg(long, value_name = "NAMESPACE", default_value = "karmada-system")]
     system_namespace: String,
     #[command(flatten)]
@@ -45,35 +46,36 @@ pub async fn run(arguments: &Arguments) -> Result<ExitCode> {
     let control = arguments.connection.open().await?;
     is_kubernetes(&control).await?;
     if !arguments.check {
-        lease::nobody_leads(&control.rest, &arguments.system_namespace).await?;
+        lease::check_no_leader(&control.rest, &arguments.system_namespace).await?;
     }
     let snapshot = control.snapshot().await?;
     let steps = steps(&control.rest, &snapshot, &arguments.system_namespace).await?;
     for caveat in caveats(&snapshot) {
-        output::tell(&format!("note: {caveat}"));
+        output::print_message(&format!("note: {caveat}"));
     }
     if arguments.check || arguments.dry_run {
         return shown(arguments, &steps);
     }
     if steps.is_empty() {
-        output::print("nothing of Longshore is left; Karmada can start\n")?;
+        output::print("Nothing of Longshore is left; Karmada can start.\n")?;
         return Ok(ExitCode::SUCCESS);
     }
     let question =
-        format!("Take away what Longshore left in context {} ({} steps)?", control.context, steps.len());
+        format!("Remove what Longshore left in context {} ({} steps)?", control.context, steps.len());
     if !output::confirm(&question, arguments.yes)? {
         output::print("nothing was changed\n")?;
         return Ok(ExitCode::FAILURE);
     }
     for step in &steps {
         take(&control.rest, step).await.map_err(|error| {
-            let hint = Hint("run it again: what is done stays done".to_owned());
+            let hint = Hint("run `longshore handback` again; it continues where it stopped".to_owned());
             anyhow::Error::new(hint).context(format!("{error:#}")).context("hand back")
         })?;
         output::print(&format!("{}\n", step.says))?;
     }
-    output::tell(
-        "Karmada can start once its own definitions and webhook configurations are back: see docs/operate.md",
+    output::print_message(
+        "Start Karmada after you restored its own definitions and webhook configurations: see \
+         docs/operate.md",
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -84,10 +86,10 @@ fn shown(arguments: &Arguments, steps: &[Step]) -> Result<ExitCode> {
         output::print(&format!("{}{suffix}\n", step.says))?;
     }
     if steps.is_empty() {
-        output::print("nothing of Longshore is left\n")?;
+        output::print("Nothing of Longshore is left.\n")?;
     }
     Ok(match arguments.check && !steps.is_empty() {
-        true => ExitCode::from(LEFT),
+        true => ExitCode::from(EXIT_CODE_LEFT),
         false => ExitCode::SUCCESS,
     })
 }
@@ -98,7 +100,11 @@ async fn is_kubernetes(control: &Control) -> Result<()> {
     if version["compiler"] != "rustc" {
         return Ok(());
     }
-    let hint = "name the API server that `longshore controllers` ran on with --kubeconfig or --context";
-    let context = format!("hand back: context {:?} is that of `longshore up`", control.context);
+    let hint = "choose the API server on which `longshore controllers` ran with --kubeconfig or --context";
+    let context = format!(
+        "hand back: context {:?} is a control plane of `longshore up`, which Karmada \
+                           cannot run on",
+        control.context
+    );
     Err(anyhow::Error::new(Hint(hint.to_owned())).context(context))
 }

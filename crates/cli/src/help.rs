@@ -64,7 +64,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 6] = [
 ];
 
 /// How wide the column of names is.
-const NAME: usize = 12;
+const NAME_COLUMN_WIDTH: usize = 12;
 
 /// The program with its commands in groups, and an example at the end of the help of each.
 pub fn grouped(mut command: Command) -> Command {
@@ -73,7 +73,7 @@ pub fn grouped(mut command: Command) -> Command {
         text += &format!("{title}:\n");
         for (name, _) in members {
             let about = command.find_subcommand(name).and_then(|found| found.get_about().cloned());
-            text += &format!("  {name:<NAME$}{}\n", about.unwrap_or_default());
+            text += &format!("  {name:<NAME_COLUMN_WIDTH$}{}\n", about.unwrap_or_default());
         }
         text += "\n";
     }
@@ -85,7 +85,11 @@ pub fn grouped(mut command: Command) -> Command {
     if !others.is_empty() {
         text += "Others:\n";
         for one in others {
-            text += &format!("  {:<NAME$}{}\n", one.get_name(), one.get_about().cloned().unwrap_or_default());
+            text += &format!(
+                "  {:<NAME_COLUMN_WIDTH$}{}\n",
+                one.get_name(),
+                one.get_about().cloned().unwrap_or_default()
+            );
         }
         text += "\n";
     }
@@ -96,7 +100,7 @@ pub fn grouped(mut command: Command) -> Command {
     }
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{text}Options:\n{{options}}\n\n\
-         `longshore COMMAND --help` has the options of a command and an example.\n"
+         `longshore COMMAND --help` shows the options of a command and an example.\n"
     ))
 }
 
@@ -140,7 +144,13 @@ mod tests {
     fn the_help_fits_on_a_terminal() {
         let mut command = super::grouped(Arguments::command());
         let help = command.render_help().to_string();
-        assert!(help.contains("\nLook:\n  status      Show the whole system at a glance\n"), "{help}");
+        assert!(
+            help.contains(
+                "\nLook:\n  status      Show clusters, policies and everything that is \
+                               stuck\n"
+            ),
+            "{help}"
+        );
         assert!(help.contains("Usage: longshore") && help.contains("--version"), "{help}");
     }
 

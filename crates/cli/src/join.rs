@@ -13,48 +13,48 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Control};
-use crate::progress::saying;
+use crate::progress::with_progress;
 use crate::wait::{Awaited, Pending, Wait};
 use crate::{Hint, output};
 
 mod account;
 mod cluster;
 mod contents;
-mod leave;
-mod place;
+mod endpoint;
 mod secrets;
+mod unjoin;
 
 use account::{Account, RoleScope, ScopeFlags};
-use cluster::Far;
-pub use leave::{Unjoin, unjoin};
-use place::Place;
+use cluster::MemberCluster;
+use endpoint::MemberEndpoint;
+pub use unjoin::{Unjoin, unjoin};
 
 /// Arguments of `longshore join`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// How the cluster is called from now on
+    /// Name of the cluster in the control plane
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]
-    far: cluster::Whereabouts,
-    /// Who provides the cluster
+    member: cluster::ClusterFlags,
+    /// Provider of the cluster
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     cluster_provider: String,
-    /// The region it is in
+    /// Region of the cluster
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     cluster_region: String,
-    /// The zones it is in
+    /// Zones of the cluster
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     cluster_zones: Vec<String>,
     #[command(flatten)]
     scope: ScopeFlags,
-    /// How long our credentials in the cluster hold; the controllers renew them when half of it is over
+    /// Lifetime of the control plane's credentials in the cluster; the controllers renew them after half of it
     #[arg(long, value_name = "DURATION", default_value = "720h", value_parser = crate::security::token_life)]
     token_expiration: i64,
-    /// Give a member that has joined already new credentials, and make the old ones void
+    /// Replace the credentials of a member that has already joined, and revoke the old ones
     #[arg(long)]
     rotate: bool,
-    /// Only say what would be done
+    /// Print what the command would do and change nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -66,23 +66,24 @@ pub struct Arguments {
 /// Makes a cluster a member, or gives a member new credentials.
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let control = arguments.connection.open_to_write().await?;
-    let far = Far::open(&arguments.far).await?;
-    let joining = Joining::prepare(arguments, &control, &far).await?;
+    let member = MemberCluster::open(&arguments.member).await?;
+    let joining = Joining::prepare(arguments, &control, &member).await?;
     if arguments.dry_run {
         let id = &joining.id;
         return output::print(&format!("cluster({}) would join, with id {id}\n", arguments.name));
     }
-    let are_old_ones_void = joining.go().await.map_err(|error| match joining.before {
+    let are_old_ones_void = joining.execute().await.map_err(|error| match joining.before {
         Some(_) => error,
-        None => with_way_back(&error),
+        None => with_cleanup_hint(&error),
     })?;
     let name = &arguments.name;
     output::print(&match (&joining.before, are_old_ones_void) {
         (None, _) => format!("cluster({name}) is joined successfully\n"),
         (Some(_), true) => format!("cluster({name}) has new credentials\n"),
         (Some(_), false) => format!(
-            "cluster({name}) has new credentials; the old ones are still valid, because nobody has used the new ones \
-             yet: {} cannot be reached from here, and the controllers did not come. Do it again once they did\n",
+            "cluster({name}) has new credentials; the old ones are still valid, because the new ones have \
+             not been used yet: {} cannot be reached from here, and the controllers have not connected with \
+             them. Run the command again when they have\n",
             joining.place.endpoint
         ),
     })?;
@@ -94,7 +95,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 async fn unready(control: &Rest, name: &str) -> Result<Vec<Pending>> {
     let cluster: Option<Cluster> = control.get(&Collection::of(&CLUSTER, "").object(name)).await?;
     let lacks = match cluster.as_ref().map(unknown) {
-        None => Some("it is not there any more".to_owned()),
+        None => Some("its Cluster does not exist any more".to_owned()),
         Some(unknown) => unknown.map(|unknown| unknown.because),
     };
     let pending = lacks.map(|lacks| Pending {
@@ -106,15 +107,16 @@ async fn unready(control: &Rest, name: &str) -> Result<Vec<Pending>> {
 }
 
 /// Adds a hint how to clean up: what a join that failed half-way left is known only in the member.
-fn with_way_back(error: &anyhow::Error) -> anyhow::Error {
-    let hint = "try again, or remove what was made by then with `longshore unjoin` and --cluster-kubeconfig";
+fn with_cleanup_hint(error: &anyhow::Error) -> anyhow::Error {
+    let hint = "run the command again, or remove what it has created with `longshore unjoin NAME \
+                --cluster-kubeconfig FILE`";
     anyhow::Error::new(Hint(hint.to_owned())).context(format!("{error:#}"))
 }
 
 /// A join of which everything is known, and nothing is done.
 struct Joining<'j> {
     control: &'j Rest,
-    far: &'j Far,
+    member: &'j MemberCluster,
     /// The id of the control plane.
     home: String,
     /// The id of the cluster.
@@ -124,7 +126,7 @@ struct Joining<'j> {
     namespace: String,
     /// Where account and credentials were until now, if that is elsewhere.
     former: Option<String>,
-    place: Place,
+    place: MemberEndpoint,
     account: Account,
     /// What the account may do.
     scope: RoleScope,
@@ -136,38 +138,38 @@ struct Joining<'j> {
 
 impl<'j> Joining<'j> {
     /// Looks at both sides and makes sure that nothing stands in the way, before anything is written.
-    async fn prepare(arguments: &Arguments, control: &'j Control, far: &'j Far) -> Result<Self> {
+    async fn prepare(arguments: &Arguments, control: &'j Control, member: &'j MemberCluster) -> Result<Self> {
         let (name, control) = (&arguments.name, &control.rest);
-        let id = far.id().await?;
-        let home = cluster::identity(control).await.context("ask the control plane who it is")?;
+        let id = member.id().await?;
+        let home = cluster::identity(control).await.context("read the id of the control plane")?;
         let home = home.unwrap_or_default();
-        is_another(name, &home, &id)?;
-        let before = is_free(control, name, &id).await?;
-        may_join(name, before.as_ref(), arguments.rotate)?;
+        check_not_control_plane(name, &home, &id)?;
+        let before = find_registered(control, name, &id).await?;
+        check_may_join(name, before.as_ref(), arguments.rotate)?;
         let known = match &before {
-            Some(before) => Place::known(control, before).await?,
+            Some(before) => MemberEndpoint::known(control, before).await?,
             None => None,
         };
-        let place = Place::choose(&arguments.far, &far.told, known.as_ref())?;
-        let namespace = arguments.far.namespace(before.as_ref());
+        let place = MemberEndpoint::choose(&arguments.member, &member.kubeconfig_cluster, known.as_ref())?;
+        let namespace = arguments.member.namespace(before.as_ref());
         let cluster = manifest(arguments, &namespace, &place, &id, before.as_ref());
-        is_acceptable(control, name, &cluster).await.with_context(|| format!("join {name}"))?;
+        validate_cluster(control, name, &cluster).await.with_context(|| format!("join {name}"))?;
         let former = before.as_ref().and_then(|before| before.spec.secret_ref.as_ref());
         let former = former.map(|reference| reference.namespace.clone());
         let former = former.filter(|former| !former.is_empty() && *former != namespace);
         let account = Account::of(name, &namespace).moved_from(former.clone());
         if before.is_none() {
-            account.is_free(&far.rest, &home).await.with_context(|| format!("join {name}"))?;
+            account.is_free(&member.rest, &home).await.with_context(|| format!("join {name}"))?;
         }
         let scope = match (arguments.scope.wanted()?, &before) {
             (Some(scope), _) => scope,
-            (None, Some(_)) => account.scope(&far.rest).await?.unwrap_or(RoleScope::Full),
+            (None, Some(_)) => account.scope(&member.rest).await?.unwrap_or(RoleScope::Full),
             (None, None) => RoleScope::Full,
         };
         let token_seconds = arguments.token_expiration;
         Ok(Self {
             control,
-            far,
+            member,
             home,
             id,
             before,
@@ -182,51 +184,52 @@ impl<'j> Joining<'j> {
     }
 
     /// Does it; false if old credentials are still valid because the new ones may not work.
-    async fn go(&self) -> Result<bool> {
-        let far = &self.far.rest;
-        let tokens = self.account.make(far, &self.home, &self.scope, self.token_seconds).await?;
+    async fn execute(&self) -> Result<bool> {
+        let member = &self.member.rest;
+        let tokens = self.account.make(member, &self.home, &self.scope, self.token_seconds).await?;
         let credentials = secrets::credentials(&self.place, &tokens);
-        let lets_in = match self.before {
+        let accepts_credentials = match self.before {
             // No Cluster exists yet, so no controller uses what an earlier attempt may have left.
             None => Ok(true),
-            Some(_) => self.place.lets_in(&self.cluster, &credentials).await,
+            Some(_) => self.place.accepts_credentials(&self.cluster, &credentials).await,
         };
-        let are_good = match lets_in {
-            Ok(lets_in) => lets_in,
+        let are_good = match accepts_credentials {
+            Ok(accepts_credentials) => accepts_credentials,
             Err(error) => {
-                self.account.take_back(far, tokens).await?;
+                self.account.revoke_new_tokens(member, tokens).await?;
                 return Err(error);
             }
         };
-        secrets::keep(self.control, &self.namespace, &self.place, &tokens, &self.cluster).await?;
+        secrets::write_credentials(self.control, &self.namespace, &self.place, &tokens, &self.cluster)
+            .await?;
         let name = self.cluster["metadata"]["name"].as_str().unwrap_or_default();
         let kept = Collection::new("v1", "secrets", &self.namespace).object(name);
-        let is_used = self.account.is_used(far, &tokens, self.control, &kept);
-        if !are_good && !saying("waiting for the controllers", is_used).await? {
+        let is_used = self.account.is_used(member, &tokens, self.control, &kept);
+        if !are_good && !with_progress("waiting for the controllers", is_used).await? {
             return Ok(false);
         }
-        self.account.end_others(far, &self.home, &self.scope, &tokens).await?;
+        self.account.revoke_other_tokens(member, &self.home, &self.scope, &tokens).await?;
         if let (Some(former), Some(before)) = (&self.former, &self.before) {
-            secrets::forget(self.control, former, &before.metadata.name).await?;
+            secrets::delete_credentials(self.control, former, &before.metadata.name).await?;
         }
         Ok(true)
     }
 }
 
 /// A control plane that were its own member would deliver templates to where they lie.
-fn is_another(name: &str, home: &str, id: &str) -> Result<()> {
+fn check_not_control_plane(name: &str, home: &str, id: &str) -> Result<()> {
     if home != id {
         return Ok(());
     }
-    let hint = "name the kubeconfig of another cluster with --cluster-kubeconfig, or another context in it with \
-                --cluster-context; the control plane is the one of --kubeconfig and --context";
+    let hint = "pass the kubeconfig of another cluster with --cluster-kubeconfig, or another context in it \
+                with --cluster-context; --kubeconfig and --context choose the control plane";
     Err(anyhow::Error::new(Hint(hint.to_owned()))
         .context(format!("join {name}: this cluster is the control plane itself (its id is {id})")))
 }
 
 /// Fails if the name belongs to another cluster or the cluster has joined under another name; returns the Cluster if it
 /// is this one.
-async fn is_free(control: &Rest, name: &str, id: &str) -> Result<Option<Cluster>> {
+async fn find_registered(control: &Rest, name: &str, id: &str) -> Result<Option<Cluster>> {
     let mut found = None;
     let mut other = None;
     let each = |item: api::Unread| {
@@ -243,7 +246,7 @@ async fn is_free(control: &Rest, name: &str, id: &str) -> Result<Option<Cluster>
     }
     let known = found.as_ref().map_or("", |found| found.spec.id.as_str());
     if !known.is_empty() && known != id {
-        let hint = "choose another name, or let that one go with `longshore unjoin` first";
+        let hint = "choose another name, or remove that member first with `longshore unjoin`";
         return Err(anyhow::Error::new(Hint(hint.to_owned())).context(format!(
             "join {name}: another cluster has that name (its id is {known}, this one's is {id})"
         )));
@@ -251,16 +254,16 @@ async fn is_free(control: &Rest, name: &str, id: &str) -> Result<Option<Cluster>
     Ok(found)
 }
 
-fn may_join(name: &str, before: Option<&Cluster>, rotate: bool) -> Result<()> {
+fn check_may_join(name: &str, before: Option<&Cluster>, rotate: bool) -> Result<()> {
     let Some(before) = before else { return Ok(()) };
     if !rotate {
-        let hint = "give it new credentials with --rotate, or let it go with `longshore unjoin` first";
+        let hint = "replace its credentials with --rotate, or remove it first with `longshore unjoin`";
         return Err(
             anyhow::Error::new(Hint(hint.to_owned())).context(format!("join {name}: it has joined already"))
         );
     }
     if before.spec.sync_mode == SyncMode::Pull {
-        bail!("join {name}: it has an agent of its own, which brings its own credentials");
+        bail!("join {name}: it is a Pull member, whose agent manages its own credentials");
     }
     Ok(())
 }
@@ -269,7 +272,7 @@ fn may_join(name: &str, before: Option<&Cluster>, rotate: bool) -> Result<()> {
 fn manifest(
     arguments: &Arguments,
     namespace: &str,
-    place: &Place,
+    place: &MemberEndpoint,
     id: &str,
     before: Option<&Cluster>,
 ) -> Value {
@@ -308,7 +311,7 @@ fn manifest(
 
 /// Makes sure that the Cluster can be written before there is an account that it would need: first by the rules,
 /// because its name becomes part of paths, then by the control plane itself, whose webhooks may not answer.
-async fn is_acceptable(control: &Rest, name: &str, cluster: &Value) -> Result<()> {
+async fn validate_cluster(control: &Rest, name: &str, cluster: &Value) -> Result<()> {
     admission(&Review {
         operation: Operation::Create,
         object: cluster,
@@ -321,7 +324,7 @@ async fn is_acceptable(control: &Rest, name: &str, cluster: &Value) -> Result<()
     let tried = path.with("fieldManager", "longshore").with("force", "true").with("dryRun", "All");
     let answer =
         control.send::<Value>(Method::PATCH, &tried, "application/apply-patch+yaml", Some(cluster)).await;
-    answer.map(drop).with_context(|| format!("try to write Cluster {name}"))
+    answer.map(drop).with_context(|| format!("validate Cluster {name} with a dry run"))
 }
 
 /// Deletes something that may be gone already.

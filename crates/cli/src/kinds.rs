@@ -181,7 +181,7 @@ impl Kinds {
             kind.goes_by(name) && (rest.is_empty() || rest == group || rest == format!("{version}.{group}"))
         };
         self.0.iter().find(means).ok_or_else(|| {
-            let hint = "`kubectl api-resources` lists the kinds that the server has";
+            let hint = "`kubectl api-resources` lists the kinds of the server";
             anyhow::Error::new(Hint(hint.to_owned()))
                 .context(format!("the server doesn't have a resource type {text:?}"))
         })
@@ -192,7 +192,7 @@ impl Kinds {
         let named = |kind: &str, name: &str| -> Result<Target> {
             let kind = self.named(kind)?.clone();
             if name.is_empty() {
-                return Err(anyhow!("{} has to be named, as in {0}/NAME", kind.plural));
+                return Err(anyhow!("{} needs a name, as in {0}/NAME", kind.plural));
             }
             let namespace = if kind.namespaced { namespace.to_owned() } else { String::new() };
             Ok(Target { kind, namespace, name: name.to_owned() })
@@ -232,7 +232,7 @@ impl Kinds {
         if api::kinds::is_karmada_group(target.kind.group()) {
             let hint = "name a Deployment or another object that policies propagate".to_owned();
             return Err(
-                anyhow::Error::new(Hint(hint)).context(format!("{} is no template", target.printed()))
+                anyhow::Error::new(Hint(hint)).context(format!("{} is not a template", target.printed()))
             );
         }
         Ok(target)

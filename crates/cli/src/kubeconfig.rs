@@ -12,7 +12,7 @@ use kube::config::Kubeconfig;
 use serde_json::Value;
 
 use crate::certificates::{Certificates, Pair};
-use crate::{Hint, output, places};
+use crate::{Hint, data_directory, output};
 
 mod user;
 
@@ -24,13 +24,14 @@ const ADMINISTRATOR: &str = "longshore-admin";
 /// Arguments of `longshore kubeconfig`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The context to print: a member such as member1; the control plane if there is none
+    /// Context to print: a local member such as member1 [default: the control plane]
     #[arg(value_name = "NAME", conflicts_with_all = ["user", "serviceaccount"])]
     name: Option<String>,
-    /// Where `longshore up` keeps everything [default: longshore in the user's data home]
+    /// Data directory of `longshore up` [default: longshore in $XDG_DATA_HOME or ~/.local/share]
     #[arg(long, value_name = "DIR", env = "LONGSHORE_DATA_DIR")]
     data_dir: Option<PathBuf>,
-    /// The address to print, for clients elsewhere, such as https://longshore.example:6500 [default: the local one]
+    /// Server URL to print, for clients on other machines, such as https://longshore.example:6500 [default: the local
+    /// one]
     #[arg(long, value_name = "URL")]
     server: Option<String>,
     #[command(flatten)]
@@ -78,7 +79,7 @@ pub fn kubeconfig(servers: &[(String, String)], certificates: &Certificates) -> 
 
 /// Prints one context as a kubeconfig that needs no other file.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let data_dir = places::data_dir(arguments.data_dir.as_deref())?;
+    let data_dir = data_directory::data_dir(arguments.data_dir.as_deref())?;
     let file = data_dir.join("kubeconfig");
     let mut contexts = read(&file)?;
     let name = arguments.name.as_deref().unwrap_or(CONTROL);
@@ -107,7 +108,7 @@ pub fn last_address(file: &Path, name: &str) -> Option<SocketAddr> {
 }
 
 fn read(file: &Path) -> Result<Contexts> {
-    let hint = || Hint("start `longshore up` first, or name its directory with --data-dir".to_owned());
+    let hint = || Hint("start `longshore up` first, or pass its data directory with --data-dir".to_owned());
     let text = std::fs::read_to_string(file).map_err(|error| {
         anyhow::Error::new(hint()).context(error).context(format!("read {}", file.display()))
     })?;
@@ -115,8 +116,12 @@ fn read(file: &Path) -> Result<Contexts> {
     // As a plain JSON value, because the typed kubeconfig redacts its secrets.
     let config = serde_json::to_value(config).with_context(|| format!("read {}", file.display()))?;
     contexts(&config).ok_or_else(|| {
-        let hint = Hint("`longshore up` writes it anew when it starts".to_owned());
-        anyhow::Error::new(hint).context(format!("read {}: it is not as `up` wrote it", file.display()))
+        let hint = Hint("restart `longshore up`, which writes it again".to_owned());
+        anyhow::Error::new(hint).context(format!(
+            "read {}: it is not the kubeconfig that `longshore up` \
+            wrote",
+            file.display()
+        ))
     })
 }
 

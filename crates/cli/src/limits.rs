@@ -7,19 +7,19 @@ use apiserver::{ConnectionLimits, StorageLimits};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitFlags {
-    /// Connections at a time; a twentieth of them is reserved for administrators
+    /// Maximum number of open connections; a twentieth of them is reserved for administrators
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     max_connections: u32,
-    /// Connections of one address at a time [default: 1000, and no limit for clients on this machine]
+    /// Maximum number of open connections per client address [default: 1000; no limit for clients on this machine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_connections_per_address: Option<u32>,
-    /// Objects in one namespace; namespaces of the system have no such limit
+    /// Maximum number of objects in one namespace; system namespaces have no limit
     #[arg(long, value_name = "N", default_value_t = StorageLimits::default().namespace_objects)]
     namespace_max_objects: u64,
-    /// Bytes of the objects in one namespace; namespaces of the system have no such limit
+    /// Maximum size of all objects in one namespace, in bytes; system namespaces have no limit
     #[arg(long, value_name = "N", default_value_t = StorageLimits::default().namespace_bytes)]
     namespace_max_bytes: u64,
-    /// Bytes of all objects together
+    /// Maximum size of all objects together, in bytes
     #[arg(long, value_name = "N", default_value_t = StorageLimits::default().total_bytes)]
     storage_max_bytes: u64,
 }
@@ -57,7 +57,8 @@ impl LimitFlags {
             tracing::warn!(
                 wanted = limits.total,
                 taken = bounded.total,
-                "fewer connections than --max-connections: the limit of open files (ulimit -n) is too low"
+                "the limit of open files (ulimit -n) is lower than --max-connections needs; the server \
+                 accepts fewer connections"
             );
         }
         bounded

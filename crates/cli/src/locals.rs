@@ -20,7 +20,7 @@ use crate::encryption_key::EncryptionKey;
 use crate::kubeconfig;
 
 /// Regions and zones that local members are spread over.
-const PLACES: [(&str, &str); 3] = [("east", "east-1"), ("west", "west-1"), ("west", "west-2")];
+const REGIONS_AND_ZONES: [(&str, &str); 3] = [("east", "east-1"), ("west", "west-1"), ("west", "west-2")];
 
 /// A running local member.
 pub struct Local {
@@ -58,7 +58,7 @@ impl Local {
             None => Store::in_memory(),
             Some(directory) => {
                 let directory = directory.join("members").join(&name);
-                crate::places::private_directory(&directory)?;
+                crate::data_directory::private_directory(&directory)?;
                 Store::open_encrypted(
                     &directory,
                     store::Options::default(),
@@ -143,7 +143,7 @@ async fn listen(kubeconfig: &Path, name: &str) -> Result<TcpListener> {
 }
 
 fn place(number: usize) -> (&'static str, &'static str) {
-    PLACES[(number - 1) % PLACES.len()]
+    REGIONS_AND_ZONES[(number - 1) % REGIONS_AND_ZONES.len()]
 }
 
 fn node(member: &str, number: usize) -> NodeSpec {

@@ -18,7 +18,7 @@ const OURS: [&str; 8] =
 /// How a line looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// One line of text per event, for people.
     #[default]
     Text,
     /// One JSON object per line.
@@ -28,13 +28,13 @@ pub enum Format {
 /// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Level {
-    /// What cannot go on by itself.
+    /// A failure that the process does not recover from by itself.
     Error,
-    /// What somebody should look at.
+    /// A condition that an operator should check.
     Warn,
-    /// What an operator wants to know.
+    /// Changes of state that an operator wants to know.
     Info,
-    /// What helps to find a fault.
+    /// Details that help to find a fault.
     Debug,
     /// Everything.
     Trace,
@@ -43,10 +43,10 @@ pub enum Level {
 /// Options of commands that run for long.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LogFlags {
-    /// How log lines on stderr look
+    /// Format of the log lines on stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: Format,
-    /// How much is logged; LONGSHORE_LOG says it per module, as in `warn,controllers=debug`
+    /// Log level; the environment variable LONGSHORE_LOG sets it per module, as in `warn,controllers=debug`
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: Level,
 }

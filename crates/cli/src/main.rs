@@ -8,11 +8,12 @@ mod apply;
 mod backup;
 mod certificates;
 mod computed;
+mod confirmation;
 mod connection;
-mod consent;
 mod control;
 mod controllers;
 mod crds;
+mod data_directory;
 mod demo;
 mod encryption_key;
 mod errors;
@@ -29,9 +30,8 @@ mod locals;
 mod logging;
 mod members;
 mod output;
-mod places;
 mod plan;
-mod policies;
+mod policy_lookup;
 mod progress;
 mod promote;
 mod reconcile;
@@ -46,23 +46,24 @@ mod stage;
 mod status;
 mod suspend;
 mod taint;
+mod terminal_text;
 mod test;
 #[cfg(test)]
 mod test_server;
-mod text;
 mod up;
 mod version;
 mod wait;
 mod watch;
 mod why;
 
-use errors::{Hint, causes, report};
-use runtime::asking;
+use errors::{Hint, causes, print_error};
+use runtime::run_client;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Delivers Kubernetes resources to many clusters, by policy, without fear.
+/// Multi-cluster control plane: delivers Kubernetes resources to many clusters by policy, with a plan before each
+/// change.
 #[derive(Parser)]
 #[command(name = "longshore", version, arg_required_else_help = true)]
 struct Arguments {
@@ -72,62 +73,62 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start a control plane on this machine: one process, no Docker, no etcd, no cluster.
+    /// Run a control plane on this machine, in one process; needs no Docker, no etcd and no cluster.
     Up(up::Arguments),
-    /// Run the controllers and the admission webhooks on a Kubernetes API server.
+    /// Run the controllers and admission webhooks against a Kubernetes API server.
     Controllers(controllers::Arguments),
-    /// Print the definitions of every kind, or of those that an API server needs.
+    /// Print the CustomResourceDefinitions, all of them or those that an API server lacks.
     Crds(crds::Arguments),
-    /// Make a cluster a member: an account for us there, its credentials and its Cluster here.
+    /// Register a cluster as a member: create a service account in it, and its Cluster and credentials here.
     Join(join::Arguments),
-    /// Let a member go: its Cluster and credentials here, the account there.
+    /// Remove a member: delete its Cluster and credentials here, and the service account in it.
     Unjoin(join::Unjoin),
-    /// Prepare the return of a control plane to Karmada, after the controllers were stopped.
+    /// Prepare the return of a control plane to Karmada, after you stopped the controllers.
     Handback(handback::Arguments),
     /// Print a kubeconfig for the control plane or for one local cluster.
     Kubeconfig(kubeconfig::Arguments),
-    /// Play one of five stories step by step: what is typed, what changes, what waits and why.
+    /// Play one of five stories step by step: each command, what it changes, what waits and why.
     Demo(demo::Arguments),
-    /// Play scenario files on a whole control plane inside this process, or on a live one.
+    /// Play scenario files on a simulated control plane in this process, or on a live one.
     Test(test::Arguments),
-    /// Show what a change would do, before it is made: 0 nothing, 2 changes, 1 error.
+    /// Show what a change would do before you make it. Exit code 0: nothing, 2: changes, 1: error.
     Plan(plan::Arguments),
-    /// Make the changes of a saved plan, or of files after showing what they do.
+    /// Apply a saved plan, or manifests after showing their plan.
     Apply(apply::Arguments),
-    /// Show what members have of a kind, in one table.
+    /// List objects of all member clusters in one table.
     Get(get::Arguments),
-    /// Show the whole system at a glance.
+    /// Show clusters, policies and everything that is stuck.
     Status(status::Arguments),
-    /// Explain why a template is where it is, from its policy to its members.
+    /// Explain why a template runs where it runs, from its policy to its members.
     Why(why::Arguments),
-    /// Hold back what a policy propagates, or one template.
+    /// Stop writing to members for a policy or for one template.
     Suspend(suspend::Suspend),
-    /// Let go what was held back, after saying what that dispatches.
+    /// End a suspension, after showing what that dispatches to members.
     Resume(suspend::Resume),
-    /// Let policies that wait for a change of their templates act now.
+    /// Make policies act now on templates for which they wait.
     Reconcile(reconcile::Arguments),
-    /// Follow a policy through its generations, and back.
+    /// Show or undo the generations of a policy.
     Rollout(rollout::Arguments),
-    /// Set or remove taints of a cluster.
+    /// Add, change or remove taints of a cluster.
     Taint(taint::Arguments),
-    /// Keep new workloads away from a cluster.
+    /// Keep new workloads off a cluster, with a NoSchedule taint.
     Cordon(taint::Cordon),
-    /// Let workloads come to a cluster again.
+    /// Allow new workloads on a cluster again.
     Uncordon(taint::Cordon),
-    /// Take over an object that already runs in a cluster.
+    /// Make a template and a policy from an object that runs in a member.
     Promote(promote::Arguments),
-    /// Copy the data directory of `longshore up`, while it runs or when it is stopped.
+    /// Copy the data directory of `longshore up`, running or stopped.
     Backup(backup::Backup),
-    /// Make a data directory from a backup.
+    /// Create a data directory from a backup.
     Restore(backup::Restore),
-    /// Print the version of this program and of the control plane.
+    /// Print the versions of this program and of the control plane.
     Version(version::Arguments),
-    /// Print what lets a shell complete commands, options and names.
+    /// Print a completion script for a shell: commands, options and names of objects.
     Completion(shell::Completion),
-    /// Print the names that can stand in the place of a word; for completion.
+    /// Print the names that can complete a word; called by the completion scripts.
     #[command(hide = true)]
     CompleteNames(shell::Names),
-    /// Write manual pages into a directory.
+    /// Write the manual pages to a directory.
     Man(shell::Man),
 }
 
@@ -154,42 +155,42 @@ fn main() -> ExitCode {
     let command = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command;
     command.start_log();
     let result = match command {
-        Command::Plan(arguments) => return ended(asking(plan::run(&arguments))),
-        Command::Handback(arguments) => return ended(asking(handback::run(&arguments))),
-        Command::Apply(arguments) => asking(apply::run(&arguments)),
+        Command::Plan(arguments) => return exit_code(run_client(plan::run(&arguments))),
+        Command::Handback(arguments) => return exit_code(run_client(handback::run(&arguments))),
+        Command::Apply(arguments) => run_client(apply::run(&arguments)),
         Command::Up(arguments) => up::run(&arguments),
         Command::Controllers(arguments) => controllers::run(&arguments),
-        Command::Crds(arguments) => asking(crds::run(&arguments)),
-        Command::Join(arguments) => asking(join::run(&arguments)),
-        Command::Unjoin(arguments) => asking(join::unjoin(&arguments)),
+        Command::Crds(arguments) => run_client(crds::run(&arguments)),
+        Command::Join(arguments) => run_client(join::run(&arguments)),
+        Command::Unjoin(arguments) => run_client(join::unjoin(&arguments)),
         Command::Kubeconfig(arguments) => kubeconfig::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
-        Command::Get(arguments) => asking(get::run(&arguments)),
-        Command::Status(arguments) => asking(status::run(&arguments)),
-        Command::Why(arguments) => asking(why::run(&arguments)),
-        Command::Suspend(arguments) => asking(suspend::suspend(&arguments)),
-        Command::Resume(arguments) => asking(suspend::resume(&arguments)),
-        Command::Reconcile(arguments) => asking(reconcile::run(&arguments)),
-        Command::Rollout(arguments) => asking(rollout::run(&arguments)),
-        Command::Taint(arguments) => asking(taint::run(&arguments)),
-        Command::Cordon(arguments) => asking(taint::cordon(&arguments)),
-        Command::Uncordon(arguments) => asking(taint::uncordon(&arguments)),
-        Command::Promote(arguments) => asking(promote::run(&arguments)),
+        Command::Get(arguments) => run_client(get::run(&arguments)),
+        Command::Status(arguments) => run_client(status::run(&arguments)),
+        Command::Why(arguments) => run_client(why::run(&arguments)),
+        Command::Suspend(arguments) => run_client(suspend::suspend(&arguments)),
+        Command::Resume(arguments) => run_client(suspend::resume(&arguments)),
+        Command::Reconcile(arguments) => run_client(reconcile::run(&arguments)),
+        Command::Rollout(arguments) => run_client(rollout::run(&arguments)),
+        Command::Taint(arguments) => run_client(taint::run(&arguments)),
+        Command::Cordon(arguments) => run_client(taint::cordon(&arguments)),
+        Command::Uncordon(arguments) => run_client(taint::uncordon(&arguments)),
+        Command::Promote(arguments) => run_client(promote::run(&arguments)),
         Command::Backup(arguments) => backup::backup(&arguments),
         Command::Restore(arguments) => backup::restore(&arguments),
-        Command::Version(arguments) => asking(version::run(&arguments)),
+        Command::Version(arguments) => run_client(version::run(&arguments)),
         Command::Completion(arguments) => shell::completion(&arguments, Arguments::command()),
-        Command::CompleteNames(arguments) => asking(shell::complete_names(&arguments)),
+        Command::CompleteNames(arguments) => run_client(shell::complete_names(&arguments)),
         Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
     };
-    ended(result.map(|()| ExitCode::SUCCESS))
+    exit_code(result.map(|()| ExitCode::SUCCESS))
 }
 
 /// How the process ends; an error is reported here and nowhere else.
-fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
+fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| {
-        report(&error);
+        print_error(&error);
         ExitCode::FAILURE
     })
 }

@@ -22,9 +22,10 @@ pub async fn clusters(control: &Control) -> Result<Vec<Cluster>> {
     let mut clusters: Clusters = control.rest.fetch(clusters.path()).await.map_err(|error| {
         let hint = match &error {
             Error::Refused { code: 403, .. } => {
-                "clusters are for administrators; `longshore status` shows their names and whether they are ready"
+                "only administrators may list Clusters; `longshore status` shows their names and whether \
+                 they are ready"
             }
-            _ => "is the context that of a control plane? see --context",
+            _ => "check that the context is that of a control plane, or choose another with --context",
         };
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context("list the clusters")
     })?;
@@ -66,8 +67,11 @@ pub async fn reach(control: &Control, cluster: &Cluster) -> Result<Rest> {
     };
     by_context.ok_or_else(|| {
         let hint = match endpoint.as_str() {
-            "" => "its Cluster does not say where its API server is".to_owned(),
-            endpoint => format!("add a context for {endpoint} to the kubeconfig, or join it with a secret"),
+            "" => "its Cluster has no spec.apiEndpoint".to_owned(),
+            endpoint => format!(
+                "add a context for {endpoint} to the kubeconfig, or join the cluster again \
+                                 with `longshore join`"
+            ),
         };
         anyhow::Error::new(Hint(hint)).context(anyhow!("{why_not}")).context(doing())
     })

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, anyhow};
 use serde::Serialize;
 
 use crate::Hint;
-use crate::text::wrapped;
+use crate::terminal_text::wrapped;
 
 /// A form for programs, as `-o` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -39,7 +39,7 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Prints a message to stderr.
 #[expect(clippy::print_stderr, reason = "stderr is for talk")]
-pub fn tell(text: &str) {
+pub fn print_message(text: &str) {
     eprintln!("{text}");
 }
 
@@ -49,8 +49,8 @@ pub fn confirm(question: &str, yes: bool) -> Result<bool> {
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() {
-        let hint = Hint("there is nobody to ask; add --yes if that is what you want".to_owned());
-        return Err(anyhow::Error::new(hint).context("stdin is not a terminal, and this asks first"));
+        let hint = Hint("to make the change without confirmation, add --yes".to_owned());
+        return Err(anyhow::Error::new(hint).context("ask for confirmation: stdin is not a terminal"));
     }
     let mut stderr = std::io::stderr();
     write!(stderr, "{} ", wrapped("", &format!("{question} [y/N]")))
@@ -61,6 +61,6 @@ pub fn confirm(question: &str, yes: bool) -> Result<bool> {
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(true),
         "" | "n" | "no" => Ok(false),
-        other => Err(anyhow!("{other:?} is neither yes nor no; nothing was changed")),
+        other => Err(anyhow!("{other:?} is neither yes nor no: nothing was changed")),
     }
 }

@@ -18,8 +18,8 @@ use serde_json::Value;
 use crate::connection::{Connection, Control};
 use crate::kinds::Kinds;
 use crate::output::{self, Format};
-use crate::progress::saying;
-use crate::text::Paint;
+use crate::progress::with_progress;
+use crate::terminal_text::Paint;
 
 mod manifests;
 mod order;
@@ -36,7 +36,7 @@ pub use saved::Saved;
 pub use shown::shown;
 
 /// The exit code of a plan that would change something.
-const CHANGES: u8 = 2;
+const EXIT_CODE_CHANGES: u8 = 2;
 
 /// Arguments of `longshore plan`.
 #[derive(clap::Args)]
@@ -44,22 +44,22 @@ const CHANGES: u8 = 2;
 pub struct Arguments {
     #[command(flatten)]
     files: Files,
-    /// An object to be deleted; repeat it for more
+    /// Object to delete; repeatable
     #[arg(long, value_name = "KIND/NAME", group = "what")]
     delete: Vec<String>,
-    /// What a restart of all controllers would do: whatever is not settled yet
+    /// Plan a restart of all controllers: what they have not acted on yet
     #[arg(long, group = "what", conflicts_with_all = ["filename", "kustomize", "delete", "save"])]
     restart: bool,
-    /// The feature gates of that restart, where they are others: StaticPolicy=true,Failover=false
+    /// Feature gates of that restart, where they differ from the present ones: StaticPolicy=true,Failover=false
     #[arg(long, value_name = "GATES", requires = "restart", value_parser = controllers::gates::parse)]
     feature_gates: Option<FeatureGates>,
-    /// Show every template by itself, not only one of those to which the same happens
+    /// Show each template, also those that change in the same way
     #[arg(long)]
     detailed: bool,
-    /// Print it for programs
+    /// Output format, for programs
     #[arg(long, short, value_name = "FORMAT")]
     output: Option<Format>,
-    /// Write the plan to a file that `longshore apply` takes
+    /// Write the plan to a file, for `longshore apply FILE`
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     #[command(flatten)]
@@ -81,14 +81,14 @@ pub async fn run(arguments: &Arguments) -> Result<ExitCode> {
             output::print(&shown(&plan, &notes, arguments.detailed, Paint::of_stdout()))?;
         }
     }
-    Ok(if plan.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGES) })
+    Ok(if plan.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_CODE_CHANGES) })
 }
 
 /// What a restart would do, to the last Work.
 async fn restarted(control: &Control) -> Result<Plan> {
     let snapshot = control.snapshot().await?;
     let mut plan = unsettled(&snapshot, Interpreters::BUILT_IN);
-    let works = saying("reading the Works", works(&control.rest)).await.context("list the Works")?;
+    let works = with_progress("reading the Works", works(&control.rest)).await.context("list the Works")?;
     let works: Vec<_> = works.into_values().collect();
     add_rendered(&mut plan, &snapshot, &works, Interpreters::BUILT_IN);
     Ok(plan)
@@ -114,7 +114,7 @@ async fn restart(arguments: &Arguments, control: &Control) -> Result<Planned> {
     let plan = decide::plan::restarted(&snapshot, gates, Interpreters::BUILT_IN);
     let budget = plane::published_budget(&control.rest).await?;
     let note = plane::restart::judged(&snapshot, &plan, budget)
-        .map(|(why, digest)| format!("Such a start waits for --accept={digest}: {why}"));
+        .map(|(why, digest)| format!("A start with these feature gates waits for --accept={digest}: {why}"));
     Ok(Planned { plan, notes: note.into_iter().collect(), ..Planned::default() })
 }
 
@@ -125,7 +125,10 @@ async fn changed(arguments: &Arguments, control: &Control) -> Result<Planned> {
         let mut requests: Vec<Request> = requests.into_iter().map(|(request, _)| request).collect();
         requests.sort_by_key(order::request_rank);
         Saved::new(planned.gates.clone(), requests, &planned.plan)?.write(path)?;
-        output::tell(&format!("saved; `longshore apply {}` applies exactly this", path.display()));
+        output::print_message(&format!(
+            "saved; to apply exactly this plan: longshore apply {}",
+            path.display()
+        ));
     }
     Ok(planned)
 }
@@ -176,10 +179,12 @@ pub struct Planned {
 /// What requests would do now.
 pub async fn planned(control: &Control, requests: &[(Request, Option<Value>)]) -> Result<Planned> {
     let Rehearsed { changes, notes, beyond } =
-        saying("trying the changes", rehearse(&control.rest, requests)).await?;
+        with_progress("sending the changes as a dry run", rehearse(&control.rest, requests)).await?;
     if !notes.is_empty() {
-        output::tell("note: the server cannot try these changes, so defaults are filled in here:");
-        notes.iter().for_each(|note| output::tell(&format!("  {note}")));
+        output::print_message(
+            "note: the server cannot dry-run these changes, so this command fills in the defaults:",
+        );
+        notes.iter().for_each(|note| output::print_message(&format!("  {note}")));
     }
     if control.computes().await? {
         return computed(control, &changes, beyond).await;
@@ -208,9 +213,9 @@ fn subject(request: &Request, live: Option<&Value>) -> Subject {
 
 /// The same, as the control plane computes it for users who may not read everything.
 async fn computed(control: &Control, changes: &[Change], beyond: Vec<Beyond>) -> Result<Planned> {
-    let answer = saying("asking for the plan", control.computed_plan(changes)).await?;
+    let answer = with_progress("asking for the plan", control.computed_plan(changes)).await?;
     let hidden = (answer.hidden > 0).then(|| {
-        format!("{} more templates are concerned, in namespaces that you cannot read.", answer.hidden)
+        format!("{} more templates are affected, in namespaces that you cannot read.", answer.hidden)
     });
     let notes = beyond.iter().map(ToString::to_string).chain(answer.notes).chain(hidden).collect();
     // A user who may not read everything cannot compute the approval digest, and takes the one of the server.

@@ -6,15 +6,15 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 /// When the first word is said, and how often the next ones.
-const SECOND: Duration = Duration::from_secs(1);
+const MESSAGE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Waits for `done`; meanwhile says what is being done, on stderr and only on a terminal.
-pub async fn saying<T>(what: &str, done: impl Future<Output = T>) -> T {
+pub async fn with_progress<T>(what: &str, done: impl Future<Output = T>) -> T {
     if !std::io::stderr().is_terminal() {
         return done.await;
     }
     let begun = Instant::now();
-    let mut ticks = interval_at(begun + SECOND, SECOND);
+    let mut ticks = interval_at(begun + MESSAGE_INTERVAL, MESSAGE_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut done = std::pin::pin!(done);
     let mut said = false;
@@ -23,20 +23,20 @@ pub async fn saying<T>(what: &str, done: impl Future<Output = T>) -> T {
             biased;
             answer = &mut done => {
                 if said {
-                    talk("\r\u{1b}[K");
+                    write_raw("\r\u{1b}[K");
                 }
                 return answer;
             }
             _ = ticks.tick() => {
                 said = true;
-                talk(&format!("\r\u{1b}[K{what} … {} s", begun.elapsed().as_secs()));
+                write_raw(&format!("\r\u{1b}[K{what} … {} s", begun.elapsed().as_secs()));
             }
         }
     }
 }
 
 /// Writes to a terminal as it is, without the end of a line.
-pub fn talk(text: &str) {
+pub fn write_raw(text: &str) {
     let mut stderr = std::io::stderr();
     // If stderr is closed, no reader misses the message.
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

@@ -24,13 +24,13 @@ use crate::{Hint, members};
 /// Arguments of `longshore promote`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The object in the member: KIND/NAME or KIND NAME
+    /// Object in the member: KIND/NAME or KIND NAME
     #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
     what: Vec<String>,
-    /// The cluster that has it
+    /// Cluster in which the object runs
     #[arg(long, short = 'C', value_name = "NAME")]
     cluster: String,
-    /// Only print the template and the policy
+    /// Print the template and the policy and change nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -64,11 +64,11 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 
 async fn found(control: &Control, target: &Target, cluster: &str) -> Result<Value> {
     let clusters = members::chosen(control, &[cluster.to_owned()]).await?;
-    let cluster = clusters.first().context("the cluster has just gone")?;
+    let cluster = clusters.first().context("the cluster was deleted in the meantime")?;
     let member = members::reach(control, cluster).await?;
-    let found: Option<Value> = member.get(&target.path()).await.context("look for it in the cluster")?;
+    let found: Option<Value> = member.get(&target.path()).await.context("read the object in the cluster")?;
     found.ok_or_else(|| {
-        let hint = Hint("`longshore get` shows what members have; is the namespace right (-n)?".to_owned());
+        let hint = Hint("`longshore get` lists what members have; check the namespace (-n)".to_owned());
         let name = &cluster.metadata.name;
         anyhow::Error::new(hint)
             .context(format!("{} {:?} not found in cluster {name}", target.kind.plural, target.name))
@@ -79,9 +79,9 @@ async fn found(control: &Control, target: &Target, cluster: &str) -> Result<Valu
 fn template(target: &Target, cluster: &str, mut object: Value) -> Result<Value> {
     let label = |key: &str| object.pointer("/metadata/labels").and_then(|all| all.get(key)).is_some();
     if label(labels::MANAGED) {
-        let hint = Hint("`longshore why` tells which policy brought it".to_owned());
+        let hint = Hint("`longshore why` shows which policy delivered it".to_owned());
         return Err(anyhow::Error::new(hint).context(format!(
-            "{} in cluster {cluster} came from a control plane already",
+            "{} in cluster {cluster} is already managed by a control plane",
             target.printed()
         )));
     }
@@ -90,7 +90,7 @@ fn template(target: &Target, cluster: &str, mut object: Value) -> Result<Value> 
         let text = |key: &str| owner[key].as_str().unwrap_or_default().to_owned();
         let hint = Hint(format!("promote {} {} instead", text("kind"), text("name")));
         return Err(anyhow::Error::new(hint)
-            .context(format!("{} is made by another object of the cluster", target.printed())));
+            .context(format!("{} is owned by another object in the cluster", target.printed())));
     }
     prune(&mut object);
     object["apiVersion"] = json!(target.kind.api_version);
@@ -130,8 +130,8 @@ async fn is_free(control: &Control, target: &Target) -> Result<()> {
         return Ok(());
     }
     let hint =
-        Hint("let its policy send it to the cluster instead, with conflictResolution Overwrite".to_owned());
-    Err(anyhow::Error::new(hint).context(format!("{} is a template already", target.printed())))
+        Hint("let its policy select the cluster instead, with conflictResolution Overwrite".to_owned());
+    Err(anyhow::Error::new(hint).context(format!("{} already exists as a template", target.printed())))
 }
 
 /// Plans which policy would claim it: only the new policy keeps it where it is.
@@ -153,7 +153,11 @@ fn is_kept(snapshot: &Snapshot, target: &Target, template: &Value, policy: &Valu
     if why.owner.as_ref() == Some(&own) {
         return Ok(());
     }
-    let hint = Hint("exclude it there, or create the template and let that policy have it".to_owned());
+    let hint = Hint(
+        "exclude it in that policy, or create the template with kubectl and let that policy \
+                     claim it"
+            .to_owned(),
+    );
     let owner = why.owner.map_or_else(|| "no policy".to_owned(), |owner| owner.to_string());
     Err(anyhow::Error::new(hint)
         .context(format!("{owner} would claim {} instead of a policy of its own", target.printed())))
@@ -171,9 +175,12 @@ fn shown(mut template: Value, policy: &Value) -> Result<()> {
 async fn create(control: &Control, collection: &Collection, object: &Value, what: &str) -> Result<()> {
     control.rest.create(collection, object).await.map(drop).map_err(|error| {
         let hint = match &error {
-            Error::NotFound { .. } => "the control plane lacks the namespace; create it first",
-            Error::Conflict { .. } => "it exists already; look at it with kubectl",
-            _ => "look at what exists already with kubectl, and try again",
+            Error::NotFound { .. } => {
+                "the namespace does not exist in the control plane: create it with \
+                                       `kubectl create namespace`"
+            }
+            Error::Conflict { .. } => "it already exists: see it with `kubectl get`",
+            _ => "see what exists with `kubectl get`, and run the command again",
         };
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context(format!("create the {what}"))
     })

@@ -14,35 +14,35 @@ use futures::{StreamExt as _, stream};
 use plane::reports::{Standing, standing};
 use serde_json::{Value, json};
 
+use crate::confirmation::{Confirmation, ConfirmationFlags, approving};
 use crate::connection::{Connection, Control};
-use crate::consent::{Answer, Consent, approving};
 use crate::kinds::{Kinds, Target};
 use crate::plan::{Beyond, Planned, merged};
 use crate::wait::Wait;
-use crate::{Hint, output, policies};
+use crate::{Hint, output, policy_lookup};
 
 mod computed;
 
 /// How many templates are written at once.
-const AT_ONCE: usize = 16;
+const CONCURRENT_WRITES_MAX: usize = 16;
 
 /// Arguments of `longshore reconcile`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Templates (KIND/NAME or KIND NAME…), or with -l kinds (KIND,KIND… or all)
+    /// Templates: KIND/NAME or KIND NAME…; with -l, kinds: KIND,KIND… or all
     #[arg(value_name = "WHAT", required_unless_present = "policy", conflicts_with = "policy")]
     what: Vec<String>,
-    /// Only templates with these labels; the names of the policies that claim them count as labels
+    /// Label selector for templates; the labels that name the claiming policy count, too
     #[arg(long, short = 'l', value_name = "SELECTOR", conflicts_with = "policy")]
     selector: Option<String>,
-    /// In all namespaces
+    /// Use all namespaces
     #[arg(long, short = 'A', requires = "selector")]
     all_namespaces: bool,
-    /// Everything that a policy claims, and what runs without a policy and would follow it: NAME, pp/NAME or cpp/NAME
+    /// All templates that a policy claims, and orphaned ones that it would claim: NAME, pp/NAME or cpp/NAME
     #[arg(long, value_name = "NAME")]
     policy: Option<String>,
     #[command(flatten)]
-    consent: Consent,
+    confirmation: ConfirmationFlags,
     #[command(flatten)]
     wait: Wait,
     #[command(flatten)]
@@ -64,21 +64,22 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         match standing(&snapshot, &key) {
             Standing::Waits => waiting.push(target),
             Standing::UpToDate if arguments.policy.is_some() || arguments.selector.is_some() => {}
-            settled => output::tell(&format!("{} {settled}", target.printed())),
+            settled => output::print_message(&format!("{} {settled}", target.printed())),
         }
     }
     if waiting.is_empty() {
-        output::tell("Nothing waits for a change of its template.");
+        output::print_message("Nothing waits.");
     }
     let planned = planned(&control, &snapshot, &waiting).await?;
-    let question = format!("Let {} follow now?", counted(waiting.len()));
-    if !waiting.is_empty() && matches!(arguments.consent.to(&question, &planned)?, Answer::Shown) {
+    let question = format!("Reconcile {} now?", counted(waiting.len()));
+    if !waiting.is_empty() && matches!(arguments.confirmation.to(&question, &planned)?, Confirmation::DryRun)
+    {
         let lines = waiting.iter().map(|target| {
             format!("{} would be reconciled{} (dry run)\n", target.printed(), place(&control, target))
         });
         return output::print(&lines.collect::<String>());
     }
-    ask(&control, &waiting, arguments.consent.approve).await?;
+    ask(&control, &waiting, arguments.confirmation.approve).await?;
     arguments.wait.for_plan(&control, &planned.plan).await
 }
 
@@ -94,7 +95,7 @@ async fn planned(control: &Control, snapshot: &Snapshot, waiting: &[Target]) -> 
         Some(Change::Put(object.into()))
     });
     let plan = plan(snapshot, &changes.collect::<Vec<_>>(), Interpreters::BUILT_IN)?;
-    let budget = plane::published_budget(&control.rest).await.context("ask for the budget")?;
+    let budget = plane::published_budget(&control.rest).await.context("read the budget")?;
     let excess = excess(snapshot, &plan, budget, |_| Effects::default());
     let beyond = excess.map(|excess| Beyond { why: excess.to_string(), plan: String::new() });
     // Each request is approved by itself, with the digest from the server's refusal.
@@ -133,7 +134,7 @@ async fn ask(control: &Control, waiting: &[Target], approve: bool) -> Result<()>
     let patch = &patch;
     let written = stream::iter(waiting)
         .map(|target| async move { (target, write(control, target, patch, approve).await) });
-    let mut written = written.buffered(AT_ONCE);
+    let mut written = written.buffered(CONCURRENT_WRITES_MAX);
     let mut failures = Vec::new();
     while let Some((target, result)) = written.next().await {
         match result {
@@ -146,9 +147,7 @@ async fn ask(control: &Control, waiting: &[Target], approve: bool) -> Result<()>
     match (failures.len(), failures.into_iter().next()) {
         (0, _) | (_, None) => Ok(()),
         (1, Some(error)) => Err(error).context("reconcile"),
-        (count, Some(error)) => {
-            Err(error).context(format!("reconcile: {count} of them failed, the first was"))
-        }
+        (count, Some(error)) => Err(error).context(format!("reconcile: {count} of them failed, first")),
     }
 }
 
@@ -159,11 +158,11 @@ async fn chosen(
     snapshot: &Snapshot,
 ) -> Result<Vec<TemplateKey>> {
     if let Some(name) = &arguments.policy {
-        let found = policies::find(control, name).await?;
+        let found = policy_lookup::find(control, name).await?;
         let policy = snapshot
             .policies
             .get(&found.key())
-            .ok_or_else(|| anyhow!("{} has just gone", found.printed()))?;
+            .ok_or_else(|| anyhow!("{} was deleted in the meantime", found.printed()))?;
         let claimed = snapshot.templates.claimed(policy.id()).map(|key| TemplateKey::clone(key));
         // What runs without a policy would follow this one.
         let orphans = orphans(snapshot, Interpreters::BUILT_IN).into_iter();
@@ -174,7 +173,11 @@ async fn chosen(
         let targets = kinds.targets(&arguments.what, &control.namespace)?;
         let missing = targets.iter().find(|target| snapshot.templates.get(&target.template()).is_none());
         if let Some(missing) = missing {
-            let hint = Hint("is the name right, and the namespace (-n)?".to_owned());
+            let hint = Hint(
+                "check the name and the namespace (-n); `longshore status` lists what is \
+                             propagated"
+                    .to_owned(),
+            );
             let context = format!("{} {:?} not found", missing.kind.plural, missing.name);
             return Err(anyhow::Error::new(hint).context(context));
         }

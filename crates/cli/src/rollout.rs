@@ -12,11 +12,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::Hint;
+use crate::confirmation::{Confirmation, ConfirmationFlags, approving};
 use crate::connection::{Connection, Control};
-use crate::consent::{Answer, Consent, approving};
 use crate::output::{self, Format};
 use crate::plan::{Request, merged, planned, replaced};
-use crate::policies::{self, Found};
+use crate::policy_lookup::{self, FoundPolicy};
 use crate::wait::Wait;
 use crate::watch::{View, watch};
 
@@ -25,7 +25,7 @@ mod shown;
 mod tests;
 
 /// How often a write is retried after a conflict.
-const TRIES: usize = 5;
+const CONFLICT_RETRIES_MAX: usize = 5;
 
 /// Arguments of `longshore rollout`.
 #[derive(clap::Args)]
@@ -38,18 +38,18 @@ pub struct Arguments {
 enum Command {
     /// Show which generation of a policy each of its templates follows.
     Status(Status),
-    /// Show what a policy said before, and how many templates still follow it.
+    /// Show earlier generations of a policy, and how many templates still follow each.
     History(History),
-    /// Let a policy say again what it said before.
+    /// Restore the spec of an earlier generation of a policy.
     Undo(Undo),
 }
 
 #[derive(clap::Args)]
 struct Asked {
-    /// The policy: NAME, pp/NAME or cpp/NAME
+    /// Policy: NAME, pp/NAME or cpp/NAME
     #[arg(value_name = "POLICY")]
     policy: String,
-    /// How to print
+    /// Output format
     #[arg(long, short, value_name = "FORMAT")]
     output: Option<Format>,
     #[command(flatten)]
@@ -58,10 +58,10 @@ struct Asked {
 
 #[derive(clap::Args)]
 struct Status {
-    /// Show every template, however many there are
+    /// Show every template, without a limit
     #[arg(long)]
     all: bool,
-    /// Show it again whenever it changes, until every template follows the newest generation
+    /// Print it again after each change, until every template follows the newest generation
     #[arg(long, short, conflicts_with = "output")]
     watch: bool,
     #[command(flatten)]
@@ -70,7 +70,7 @@ struct Status {
 
 #[derive(clap::Args)]
 struct History {
-    /// Print what it said in this generation
+    /// Print the spec of this generation
     #[arg(long, value_name = "N")]
     generation: Option<i64>,
     #[command(flatten)]
@@ -79,14 +79,14 @@ struct History {
 
 #[derive(clap::Args)]
 struct Undo {
-    /// The policy: NAME, pp/NAME or cpp/NAME
+    /// Policy: NAME, pp/NAME or cpp/NAME
     #[arg(value_name = "POLICY")]
     policy: String,
-    /// The generation to go back to [default: the last one that said something else]
+    /// Generation to restore [default: the last one with another spec]
     #[arg(long, value_name = "N")]
     to_generation: Option<i64>,
     #[command(flatten)]
-    consent: Consent,
+    confirmation: ConfirmationFlags,
     #[command(flatten)]
     wait: Wait,
     #[command(flatten)]
@@ -115,13 +115,13 @@ async fn status(arguments: &Status) -> Result<()> {
     let asked = &arguments.asked;
     let control = asked.connection.open().await?;
     if let Some(format) = asked.output {
-        let found = policies::find(&control, &asked.policy).await?;
+        let found = policy_lookup::find(&control, &asked.policy).await?;
         let followers = followed(&control, &found).await?;
         let newest = generation(&found.object);
         return format.print(&json!({ "generation": newest, "templates": followers }));
     }
     watch(async || {
-        let found = policies::find(&control, &asked.policy).await?;
+        let found = policy_lookup::find(&control, &asked.policy).await?;
         let followers = followed(&control, &found).await?;
         let newest = generation(&found.object);
         let text = shown::followers(&found.printed(), newest, &followers, arguments.all);
@@ -134,7 +134,7 @@ async fn status(arguments: &Status) -> Result<()> {
 async fn history(arguments: &History) -> Result<()> {
     let asked = &arguments.asked;
     let control = asked.connection.open().await?;
-    let found = policies::find(&control, &asked.policy).await?;
+    let found = policy_lookup::find(&control, &asked.policy).await?;
     let all = generations(&found);
     if let Some(wanted) = arguments.generation {
         let past = pick(&found, &all, wanted)?;
@@ -153,14 +153,17 @@ async fn history(arguments: &History) -> Result<()> {
         return format.print(&all);
     }
     if all.len() == 1 && all[0].past.generation > 1 {
-        output::tell("Nothing earlier is recorded: only Longshore's control plane keeps it.");
+        output::print_message(
+            "No earlier generation is recorded: only the control plane of `longshore up` keeps the \
+                      history.",
+        );
     }
     output::print(&shown::history(&found.printed(), &all))
 }
 
 async fn undo(arguments: &Undo) -> Result<()> {
     let control = arguments.connection.open_to_write().await?;
-    let found = policies::find(&control, &arguments.policy).await?;
+    let found = policy_lookup::find(&control, &arguments.policy).await?;
     let all = generations(&found);
     let past = match arguments.to_generation {
         Some(wanted) => pick(&found, &all, wanted)?,
@@ -169,14 +172,13 @@ async fn undo(arguments: &Undo) -> Result<()> {
                 || {
                     let hint = Hint("`longshore rollout history` shows what is recorded".to_owned());
                     anyhow::Error::new(hint)
-                        .context(format!("{} has said nothing else before", found.printed()))
+                        .context(format!("{} has no earlier generation with another spec", found.printed()))
                 },
             )?
         }
     };
     if said(&past.spec) == said(&found.object["spec"]) {
-        let text =
-            format!("{} says what it said in generation {} already\n", found.printed(), past.generation);
+        let text = format!("{} already has the spec of generation {}\n", found.printed(), past.generation);
         return output::print(&text);
     }
     let mut object = found.object.clone();
@@ -188,28 +190,29 @@ async fn undo(arguments: &Undo) -> Result<()> {
     let spec = replaced(&found.object["spec"], &object["spec"]);
     let request = Request::change(&found.kind, &found.object, Some(json!({ "spec": spec })));
     let planned = planned(&control, &[(request, Some(found.object.clone()))]).await?;
-    let question =
-        format!("Let {} say again what it said in generation {}?", found.printed(), past.generation);
-    match arguments.consent.to(&question, &planned)? {
-        Answer::Shown => return Format::Yaml.print(&object["spec"]),
-        Answer::Agreed(approval) => object = merged(&object, &approving(approval.as_deref())),
+    let question = format!("Roll {} back to generation {}?", found.printed(), past.generation);
+    match arguments.confirmation.to(&question, &planned)? {
+        Confirmation::DryRun => return Format::Yaml.print(&object["spec"]),
+        Confirmation::Confirmed(approval) => object = merged(&object, &approving(approval.as_deref())),
     }
     let written = write(&control, &found, &object).await?;
     let (now, back) = (written.metadata.generation, past.generation);
     output::print(&format!("{} rolled back to generation {back}, as generation {now}\n", found.printed()))?;
     if planned.plan.templates.values().any(|template| template.held.is_some()) {
         let command = format!("longshore reconcile --policy {}", arguments.policy);
-        output::tell(&format!("Templates follow when they change; to let them follow now: {command}"));
+        output::print_message(&format!(
+            "Templates follow when they change; to let them follow now: {command}"
+        ));
     }
     arguments.wait.for_plan(&control, &planned.plan).await
 }
 
 /// Writes the policy. Its status is written all the time, so it may take more than one try.
-async fn write(control: &Control, found: &Found, object: &Value) -> Result<Written> {
+async fn write(control: &Control, found: &FoundPolicy, object: &Value) -> Result<Written> {
     let path = Collection::of(&found.kind, &found.namespace).object(&found.name);
     let mut object = object.clone();
     let mut written = control.rest.replace(&path, &object).await;
-    for _ in 1..TRIES {
+    for _ in 1..CONFLICT_RETRIES_MAX {
         if !matches!(written, Err(Error::Conflict { .. })) {
             break;
         }
@@ -220,7 +223,7 @@ async fn write(control: &Control, found: &Found, object: &Value) -> Result<Writt
     }
     written.map_err(|error| {
         let hint = match &error {
-            Error::Conflict { .. } => "somebody else has just changed it: look at it and try again",
+            Error::Conflict { .. } => "another client has just changed it: read it and run the command again",
             _ => "nothing was changed",
         };
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context("write the policy")
@@ -237,7 +240,7 @@ fn said(spec: &Value) -> Value {
 }
 
 /// Every generation that is known, oldest first; the last is the one that counts.
-fn generations(found: &Found) -> Vec<Past> {
+fn generations(found: &FoundPolicy) -> Vec<Past> {
     let metadata: ObjectMeta = serde_json::from_value(found.object["metadata"].clone()).unwrap_or_default();
     let mut all = Past::read(&metadata);
     all.push(Past {
@@ -249,7 +252,7 @@ fn generations(found: &Found) -> Vec<Past> {
     all
 }
 
-fn pick<'p>(found: &Found, all: &'p [Past], wanted: i64) -> Result<&'p Past> {
+fn pick<'p>(found: &FoundPolicy, all: &'p [Past], wanted: i64) -> Result<&'p Past> {
     all.iter().find(|past| past.generation == wanted).ok_or_else(|| {
         let known: Vec<String> = all.iter().map(|past| past.generation.to_string()).collect();
         let hint = Hint(format!("recorded are {}", known.join(", ")));
@@ -257,15 +260,20 @@ fn pick<'p>(found: &Found, all: &'p [Past], wanted: i64) -> Result<&'p Past> {
     })
 }
 
-async fn followed(control: &Control, found: &Found) -> Result<Vec<Follower>> {
+async fn followed(control: &Control, found: &FoundPolicy) -> Result<Vec<Follower>> {
     if control.computes().await? {
         let answer = control.computed_report::<Vec<TemplateReport>>("templates").await?;
         let owned = answer.report.into_iter().filter(|one| one.owner == Some(found.key()));
         return Ok(owned.filter_map(|one| one.follower).collect());
     }
-    let snapshot = control.snapshot().await.context("find who follows")?;
-    let policy =
-        snapshot.policies.get(&found.key()).ok_or_else(|| anyhow!("{} has just gone", found.printed()))?;
+    let snapshot = control.snapshot().await.context("compute which templates follow the policy")?;
+    let policy = snapshot.policies.get(&found.key()).ok_or_else(|| {
+        anyhow!(
+            "{} was deleted in the \
+            meantime",
+            found.printed()
+        )
+    })?;
     Ok(followers(&snapshot, policy))
 }
 

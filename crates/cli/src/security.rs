@@ -14,32 +14,32 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use crate::Hint;
-use crate::places::private_file;
+use crate::data_directory::private_file;
 
 /// Flags about who gets in.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Security")]
 pub struct SecurityFlags {
-    /// Bearer tokens, a line each: token,user,uid,"group1,group2"
+    /// File with static bearer tokens, one per line: token,user,uid,"group1,group2"
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
-    /// The longest life of a token of a service account, such as 24h or 90m; longer ones are shortened, with a warning
+    /// Maximum lifetime of service account tokens, such as 24h or 90m; the server shortens longer ones, with a warning
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = token_life)]
     service_account_max_token_expiration: i64,
-    /// Keys that make secrets unreadable on disk, a line each; the first one seals [default: encryption.key in the
-    /// data directory]
+    /// File with the keys for encryption at rest of Secrets and Works, one per line; the first key encrypts, all of
+    /// them decrypt [default: encryption.key in the data directory]
     #[arg(long, value_name = "FILE")]
     pub encryption_key_file: Option<PathBuf>,
-    /// Write down who did what in this file, as lines of audit.k8s.io/v1
+    /// Audit log file, one audit.k8s.io/v1 Event per line
     #[arg(long, value_name = "FILE")]
     audit_log_path: Option<PathBuf>,
-    /// A Policy of audit.k8s.io/v1 [default: every change, without bodies]
+    /// File with an audit.k8s.io/v1 Policy [default: log every write, without request and response bodies]
     #[arg(long, value_name = "FILE", requires = "audit_log_path")]
     audit_policy_file: Option<PathBuf>,
-    /// Put the audit log aside when it has so many megabytes
+    /// Size in megabytes at which the audit log is rotated
     #[arg(long, value_name = "MB", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     audit_log_maxsize: u64,
-    /// Keep so many audit logs that were put aside
+    /// Number of rotated audit logs to keep
     #[arg(long, value_name = "N", default_value_t = 10)]
     audit_log_maxbackup: usize,
 }
@@ -49,7 +49,7 @@ impl SecurityFlags {
     pub fn security(&self, directory: Option<&Path>, storage: StorageLimits) -> Result<Security> {
         let tokens = self.token_auth_file.as_deref().map(read_tokens).transpose()?.unwrap_or_default();
         let keys = match directory {
-            None => TokenKeys::ephemeral().context("make the key of service account tokens")?,
+            None => TokenKeys::ephemeral().context("create the key for service account tokens")?,
             Some(directory) => kept_keys(&directory.join("sa.key"))?,
         };
         let (roles, audit) = (Some(plane::roles::roles()), self.audit()?);
@@ -78,7 +78,7 @@ pub fn token_life(text: &str) -> Result<i64, String> {
     let duration: jiff::SignedDuration = text.parse().map_err(|_| "write it as 24h or 90m".to_owned())?;
     match duration.as_secs() {
         3_600..=0x1_0000_0000 => Ok(duration.as_secs()),
-        _ => Err("it has to be between 1h and 2^32 seconds".to_owned()),
+        _ => Err("a lifetime between 1h and 2^32 seconds is needed".to_owned()),
     }
 }
 
@@ -90,12 +90,12 @@ fn read_tokens(file: &Path) -> Result<StaticTokens> {
 /// The keys in a file, the first of which signs; a new one if there is no file.
 fn kept_keys(file: &Path) -> Result<TokenKeys> {
     let damaged = |what: String| {
-        let hint =
-            "restore the file, or remove it to make a new key (tokens of service accounts are then void)";
+        let hint = "restore the file, or remove it to create a new key (which revokes all tokens of service \
+             accounts)";
         anyhow::Error::new(Hint(hint.to_owned())).context(what).context(format!("use {}", file.display()))
     };
     if !file.exists() {
-        let key = TokenKeys::generate().context("make the key of service account tokens")?;
+        let key = TokenKeys::generate().context("create the key for service account tokens")?;
         private_file(file, &pem(&key))?;
     }
     let keys: Vec<PrivatePkcs8KeyDer<'_>> = PrivatePkcs8KeyDer::pem_file_iter(file)

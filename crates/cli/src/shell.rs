@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::Command;
 use clap_complete::Shell;
 
-use crate::{output, places};
+use crate::{data_directory, output};
 
 mod names;
 
@@ -19,7 +19,7 @@ const PLUGIN: &str = "kubectl-longshore";
 /// Arguments of `longshore completion`.
 #[derive(clap::Args)]
 pub struct Completion {
-    /// The shell
+    /// Shell
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
@@ -27,7 +27,7 @@ pub struct Completion {
 /// Arguments of `longshore man`.
 #[derive(clap::Args)]
 pub struct Man {
-    /// The directory for the pages, one per command
+    /// Directory for the manual pages, one file per command
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
@@ -87,10 +87,10 @@ pub fn completion(arguments: &Completion, mut command: Command) -> Result<()> {
 /// Writes a manual page per command.
 pub fn man(arguments: &Man, command: Command) -> Result<()> {
     let directory = &arguments.directory;
-    places::directory(directory)?;
+    data_directory::directory(directory)?;
     clap_mangen::generate_to(command.bin_name("longshore"), directory)
         .with_context(|| format!("write manual pages to {}", directory.display()))?;
-    output::tell(&format!("Read them with: man {}", directory.join("longshore.1").display()));
+    output::print_message(&format!("Read them with: man {}", directory.join("longshore.1").display()));
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use controllers::rest::{Error, Path};
 
 use crate::connection::{Connection, Control};
 use crate::output::{self, Format};
-use crate::text::{Paint, talk};
+use crate::terminal_text::{Paint, labelled};
 use crate::watch::{View, watch};
 use plane::reports::{Report, report};
 
@@ -20,13 +20,13 @@ const STORAGE_CHECK: &str = "]storage-limit ";
 /// Arguments of `longshore status`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Show every cluster, every policy and everything that is stuck, however many there are
+    /// Show every cluster, policy and stuck template, without a limit
     #[arg(long)]
     all: bool,
-    /// Print it for programs
+    /// Output format, for programs
     #[arg(long, short, value_name = "FORMAT")]
     output: Option<Format>,
-    /// Show it again whenever it changes, until Ctrl-C
+    /// Print it again after each change, until Ctrl-C
     #[arg(long, short, conflicts_with = "output")]
     watch: bool,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let control = arguments.connection.open().await?;
     let text = |report: &Report| shown::shown(report, arguments.all, Paint::of_stdout());
     if let Some(why) = plane::restart::published_held_start(&control.rest).await.unwrap_or_default() {
-        output::tell(&talk(
+        output::print_message(&labelled(
             "warning: ",
             &format!("the controllers do not run, because with their feature gates {why}"),
         ));
@@ -48,7 +48,11 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let mut look = async || {
         let (report, is_of_namespace) = seen(&control).await?;
         if is_of_namespace && !is_noted {
-            output::tell(&format!("note: this is what you may see, in namespace {}", control.namespace));
+            output::print_message(&format!(
+                "note: you may read namespace {} only, so this is its \
+                                   status",
+                control.namespace
+            ));
             is_noted = true;
         }
         anyhow::Ok(report)

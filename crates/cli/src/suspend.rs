@@ -8,21 +8,21 @@ use decide::snapshot::Change;
 use plane::reports::Report;
 use serde_json::{Value, json};
 
+use crate::confirmation::{Confirmation, ConfirmationFlags, approving};
 use crate::connection::{Connection, Control};
-use crate::consent::{Answer, Consent, approving};
 use crate::kinds::{Kinds, Target};
 use crate::plan::{Planned, Request, merged, planned};
-use crate::suspend::brake::{Wish, brake, is_same};
 use crate::suspend::released::released;
-use crate::text::Paint;
+use crate::suspend::suspension_change::{SuspensionChange, change_suspension, is_same};
+use crate::terminal_text::Paint;
 use crate::wait::Wait;
 use crate::{Hint, members, output, plan};
 
-mod brake;
 mod released;
+mod suspension_change;
 
 /// How often a write is retried after a conflict.
-const TRIES: usize = 5;
+const CONFLICT_RETRIES_MAX: usize = 5;
 
 /// Arguments of `longshore suspend`.
 #[derive(clap::Args)]
@@ -39,28 +39,28 @@ pub struct Resume {
     #[command(flatten)]
     what: What,
     #[command(flatten)]
-    consent: Consent,
+    confirmation: ConfirmationFlags,
     #[command(flatten)]
     wait: Wait,
 }
 
 #[derive(clap::Args)]
 struct What {
-    /// One template: KIND/NAME or KIND NAME
+    /// Template: KIND/NAME or KIND NAME
     #[arg(value_name = "KIND/NAME", num_args = 1..=2, required_unless_present = "policy", conflicts_with = "policy")]
     template: Vec<String>,
-    /// Everything that a policy propagates: NAME, pp/NAME or cpp/NAME
+    /// All templates of a policy: NAME, pp/NAME or cpp/NAME
     #[arg(long, value_name = "NAME")]
     policy: Option<String>,
-    /// Only in this cluster; repeat it for more [default: everywhere]
+    /// Cluster; repeatable [default: all clusters]
     #[arg(long, short = 'C', value_name = "NAME", value_delimiter = ',')]
     cluster: Vec<String>,
     #[command(flatten)]
     connection: Connection,
 }
 
-/// An object with a brake, as it is now.
-struct Braked {
+/// An object with a change_suspension, as it is now.
+struct SuspensionHolder {
     /// What is printed.
     printed: String,
     collection: Collection,
@@ -76,60 +76,67 @@ struct Braked {
 /// Holds a policy or a template back.
 pub async fn suspend(arguments: &Suspend) -> Result<()> {
     let what = &arguments.what;
-    let (control, braked) = find(what).await?;
+    let (control, holder) = find(what).await?;
     check_clusters(&control, &what.cluster).await?;
-    let after = brake(braked.suspension()?.as_ref(), Wish::Suspend, &what.cluster)?;
-    if is_same(braked.suspension()?.as_ref(), after.as_ref()) {
-        return output::print(&format!("{} already suspended\n", braked.printed));
+    let after = change_suspension(holder.suspension()?.as_ref(), SuspensionChange::Suspend, &what.cluster)?;
+    if is_same(holder.suspension()?.as_ref(), after.as_ref()) {
+        return output::print(&format!("{} already suspended\n", holder.printed));
     }
     // Only what is waited for has to be known.
     let planned = match arguments.wait.wait {
-        true => braked.planned(&control, after.as_ref()).await?,
+        true => holder.planned(&control, after.as_ref()).await?,
         false => Planned::default(),
     };
-    braked.write(&control, after.as_ref(), None).await?;
-    output::print(&format!("{} suspended\n", braked.printed))?;
+    holder.write(&control, after.as_ref(), None).await?;
+    output::print(&format!("{} suspended\n", holder.printed))?;
     arguments.wait.for_plan(&control, &planned.plan).await
 }
 
 /// Lets a policy or a template go, after saying what that dispatches.
 pub async fn resume(arguments: &Resume) -> Result<()> {
     let what = &arguments.what;
-    let (control, braked) = find(what).await?;
-    let before = braked.suspension()?;
-    let after = brake(before.as_ref(), Wish::Resume, &what.cluster).map_err(|refused| {
-        let hint = "resume it everywhere, or suspend the other clusters by name first";
+    let (control, holder) = find(what).await?;
+    let before = holder.suspension()?;
+    let after = change_suspension(before.as_ref(), SuspensionChange::Resume, &what.cluster).map_err(|refused| {
+        let hint = "resume it in all clusters, or first suspend the other clusters with `longshore suspend \
+                    -C NAME`";
         anyhow::Error::new(Hint(hint.to_owned()))
             .context(refused)
-            .context(format!("resume {}", braked.printed))
+            .context(format!("resume {}", holder.printed))
     })?;
     if is_same(before.as_ref(), after.as_ref()) {
-        return not_suspended(&control, what, &braked).await;
+        return not_suspended(&control, what, &holder).await;
     }
-    tell_released(&control, &braked.change(after.as_ref())).await?;
-    let planned = braked.planned(&control, after.as_ref()).await?;
-    planned.beyond.iter().for_each(|beyond| output::tell(&format!("Note: {beyond}")));
-    let approval = match arguments.consent.answer(&format!("Resume {}?", braked.printed), &planned)? {
-        Answer::Shown => return output::print(&format!("{} would be resumed (dry run)\n", braked.printed)),
-        Answer::Agreed(approval) => approval,
+    print_released(&control, &holder.change(after.as_ref())).await?;
+    let planned = holder.planned(&control, after.as_ref()).await?;
+    planned.beyond.iter().for_each(|beyond| output::print_message(&format!("Note: {beyond}")));
+    let approval = match arguments.confirmation.answer(&format!("Resume {}?", holder.printed), &planned)? {
+        Confirmation::DryRun => {
+            return output::print(&format!("{} would be resumed (dry run)\n", holder.printed));
+        }
+        Confirmation::Confirmed(approval) => approval,
     };
-    braked.write(&control, after.as_ref(), approval.as_deref()).await?;
-    output::print(&format!("{} resumed\n", braked.printed))?;
+    holder.write(&control, after.as_ref(), approval.as_deref()).await?;
+    output::print(&format!("{} resumed\n", holder.printed))?;
     arguments.wait.for_plan(&control, &planned.plan).await
 }
 
 /// Prints what a change releases; for users who may not read everything, from a plan that the control plane computes.
-async fn tell_released(control: &Control, change: &Change) -> Result<()> {
+async fn print_released(control: &Control, change: &Change) -> Result<()> {
     if control.computes().await? {
         let answer = control.computed_plan(std::slice::from_ref(change)).await?;
-        output::tell(plan::shown(&answer.plan, &answer.notes, false, Paint::of_stdout()).trim_end());
+        output::print_message(plan::shown(&answer.plan, &answer.notes, false, Paint::of_stdout()).trim_end());
         return Ok(());
     }
     let snapshot = control.snapshot().await?;
     let released = released(&snapshot, change)?;
     match released.is_empty() {
-        true => output::tell("Nothing is dispatched by that: nothing waits, or others hold it too."),
-        false => output::tell(&format!("This dispatches\n{}", released::shown(&released).trim_end())),
+        true => output::print_message(
+            "This dispatches nothing: nothing waits, or another suspension holds it, too.",
+        ),
+        false => {
+            output::print_message(&format!("This dispatches:\n{}", released::shown(&released).trim_end()))
+        }
     }
     Ok(())
 }
@@ -153,9 +160,9 @@ async fn check_clusters(control: &Control, names: &[String]) -> Result<()> {
     }
 }
 
-async fn find(what: &What) -> Result<(Control, Braked)> {
+async fn find(what: &What) -> Result<(Control, SuspensionHolder)> {
     let control = what.connection.open_to_write().await?;
-    let braked = match &what.policy {
+    let holder = match &what.policy {
         Some(name) => policy(&control, name).await?,
         None => {
             let kinds = Kinds::of(&control.rest).await?;
@@ -163,13 +170,13 @@ async fn find(what: &What) -> Result<(Control, Braked)> {
             template(&control, &target).await?
         }
     };
-    Ok((control, braked))
+    Ok((control, holder))
 }
 
 /// A policy by name; without a kind the one of the namespace goes first.
-async fn policy(control: &Control, name: &str) -> Result<Braked> {
-    let found = crate::policies::find(control, name).await?;
-    Ok(Braked {
+async fn policy(control: &Control, name: &str) -> Result<SuspensionHolder> {
+    let found = crate::policy_lookup::find(control, name).await?;
+    Ok(SuspensionHolder {
         printed: found.printed(),
         collection: Collection::of(&found.kind, &found.namespace),
         name: found.name.clone(),
@@ -180,10 +187,14 @@ async fn policy(control: &Control, name: &str) -> Result<Braked> {
 }
 
 /// The rollout policy of one template, which has to exist.
-async fn template(control: &Control, target: &Target) -> Result<Braked> {
+async fn template(control: &Control, target: &Target) -> Result<SuspensionHolder> {
     let exists: Option<Value> = control.rest.get(&target.path()).await?;
     if exists.is_none() {
-        let hint = Hint("is the name right, and the namespace (-n)?".to_owned());
+        let hint = Hint(
+            "check the name and the namespace (-n); `longshore status` lists what is \
+                         propagated"
+                .to_owned(),
+        );
         let context = format!("{} {:?} not found", target.kind.plural, target.name);
         return Err(anyhow::Error::new(hint).context(context));
     }
@@ -203,10 +214,17 @@ async fn template(control: &Control, target: &Target) -> Result<Braked> {
         draft["metadata"]["namespace"] = json!(namespace);
         draft["spec"]["resourceSelectors"][0]["namespace"] = json!(namespace);
     }
-    Ok(Braked { printed: target.printed(), collection, name: derived, object, draft, is_ours: true })
+    Ok(SuspensionHolder {
+        printed: target.printed(),
+        collection,
+        name: derived,
+        object,
+        draft,
+        is_ours: true,
+    })
 }
 
-impl Braked {
+impl SuspensionHolder {
     fn suspension(&self) -> Result<Option<Suspension>> {
         let written = self.object.as_ref().and_then(|object| object.pointer("/spec/suspension"));
         let read = serde_json::from_value(written.cloned().unwrap_or_default());
@@ -239,7 +257,7 @@ impl Braked {
     async fn planned(&self, control: &Control, after: Option<&Suspension>) -> Result<Planned> {
         let object = self.object.as_ref().unwrap_or(&self.draft);
         let is_its = |kind: &&api::Kind| object["kind"] == kind.kind;
-        let kind = kinds::ALL.iter().find(is_its).context("find the kind of what holds it")?;
+        let kind = kinds::ALL.iter().find(is_its).context("find the kind of the object that suspends it")?;
         let request = match &self.object {
             None => Request::create(kind, &self.drafted(after)),
             Some(object) => {
@@ -266,7 +284,7 @@ impl Braked {
     ) -> Result<()> {
         let mut object = self.object.clone();
         let mut written = self.send(control, object.as_ref(), after, approval).await;
-        for _ in 1..TRIES {
+        for _ in 1..CONFLICT_RETRIES_MAX {
             if !matches!(written, Err(Error::Conflict { .. })) {
                 break;
             }
@@ -280,9 +298,10 @@ impl Braked {
         }
         written.map_err(|error| {
             let hint = match &error {
-                Error::Conflict { .. } => "somebody else has just changed it: try again",
+                Error::Conflict { .. } => "another client has just changed it: run the command again",
                 Error::NotFound { .. } => {
-                    "this control plane has no rollout policies; suspend the template's policy with --policy"
+                    "this control plane does not serve rollout policies; suspend the policy of the template \
+                     with --policy"
                 }
                 _ => "nothing was changed",
             };
@@ -332,7 +351,7 @@ fn cleared(after: Option<&Suspension>) -> Value {
 }
 
 /// Reports that it is not suspended, and names what else holds it.
-async fn not_suspended(control: &Control, what: &What, braked: &Braked) -> Result<()> {
+async fn not_suspended(control: &Control, what: &What, holder: &SuspensionHolder) -> Result<()> {
     if what.policy.is_none() {
         let target = Kinds::of(&control.rest).await?.template(&what.template, &control.namespace)?;
         let why = match control.computes().await? {
@@ -343,9 +362,13 @@ async fn not_suspended(control: &Control, what: &What, braked: &Braked) -> Resul
             }
         };
         if let Some(hold) = why.and_then(|why| why.holds.into_iter().next()) {
-            let hint = Hint("resume its policy with --policy, or change whoever holds it".to_owned());
-            return Err(anyhow::Error::new(hint).context(format!("{} is suspended {hold}", braked.printed)));
+            let hint = Hint(
+                "resume its policy with `longshore resume --policy NAME`, or change the object \
+                             that suspends it"
+                    .to_owned(),
+            );
+            return Err(anyhow::Error::new(hint).context(format!("{} is suspended {hold}", holder.printed)));
         }
     }
-    output::print(&format!("{} is not suspended\n", braked.printed))
+    output::print(&format!("{} is not suspended\n", holder.printed))
 }

@@ -8,19 +8,19 @@ use controllers::rest::{Collection, Error};
 use decide::plan::Plan;
 use serde_json::{Value, json};
 
+use crate::confirmation::{Confirmation, ConfirmationFlags, approving};
 use crate::connection::{Connection, Control};
-use crate::consent::{Answer, Consent, approving};
 use crate::plan::{Planned, Request, merged, planned};
-use crate::taint::wish::{Wish, wished};
+use crate::taint::change::{TaintChange, changed_taints};
 use crate::wait::Wait;
 use crate::{Hint, members, output};
 
-mod wish;
+mod change;
 
 /// The taint of a cordoned cluster, as Karmada's command line sets it.
 const UNSCHEDULABLE: &str = "cluster.karmada.io/unschedulable";
 /// How often a write is retried after a conflict.
-const TRIES: usize = 5;
+const CONFLICT_RETRIES_MAX: usize = 5;
 
 /// Arguments of `longshore taint`.
 #[derive(clap::Args)]
@@ -28,14 +28,14 @@ pub struct Arguments {
     /// The cluster
     #[arg(value_name = "CLUSTER")]
     cluster: String,
-    /// key=value:Effect or key:Effect sets a taint; key:Effect- or key- removes
+    /// key=value:Effect or key:Effect sets a taint; key:Effect- or key- removes taints
     #[arg(value_name = "TAINT", required = true)]
     taints: Vec<String>,
-    /// Replace taints of the same key and effect
+    /// Replace a taint with the same key and effect
     #[arg(long)]
     overwrite: bool,
     #[command(flatten)]
-    consent: Consent,
+    confirmation: ConfirmationFlags,
     #[command(flatten)]
     wait: Wait,
     #[command(flatten)]
@@ -54,32 +54,34 @@ pub struct Cordon {
 
 /// Sets and removes taints.
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let wishes: Vec<Wish> =
+    let changes: Vec<TaintChange> =
         arguments.taints.iter().map(|text| text.parse()).collect::<Result<_, _>>().map_err(
-            |error: wish::Malformed| {
+            |error: change::Malformed| {
                 let hint = Hint("write key=value:Effect, key:Effect, key:Effect- or key-".to_owned());
                 anyhow::Error::new(hint).context(error)
             },
         )?;
     let control = arguments.connection.open_to_write().await?;
     let name = &arguments.cluster;
-    let wanted = |taints| wished(taints, &wishes, arguments.overwrite);
-    let evicts = |wish: &Wish| matches!(wish, Wish::Set(taint) if taint.effect == NO_EXECUTE);
+    let wanted = |taints| changed_taints(taints, &changes, arguments.overwrite);
+    let evicts =
+        |change: &TaintChange| matches!(change, TaintChange::Set(taint) if taint.effect == NO_EXECUTE);
     let (mut approval, mut plan) = (None, Plan::default());
-    let asks = arguments.consent.dry_run || wishes.iter().any(evicts);
+    let asks = arguments.confirmation.dry_run || changes.iter().any(evicts);
     if asks || arguments.wait.wait {
         let planned = planned_change(&control, name, wanted).await?;
         if asks {
             let question = format!("Change the taints of cluster {name}?");
-            match arguments.consent.to(&question, &planned)? {
-                Answer::Shown => return Ok(()),
-                Answer::Agreed(given) => approval = given,
+            match arguments.confirmation.to(&question, &planned)? {
+                Confirmation::DryRun => return Ok(()),
+                Confirmation::Confirmed(given) => approval = given,
             }
         }
         plan = planned.plan;
     }
     change(&control, name, approval.as_deref(), wanted).await?;
-    let (sets, removes) = (wishes.iter().any(Wish::sets), wishes.iter().any(|wish| !wish.sets()));
+    let (sets, removes) =
+        (changes.iter().any(TaintChange::sets), changes.iter().any(|change| !change.sets()));
     let done = match (sets, removes) {
         (true, true) => "modified",
         (true, false) => "tainted",
@@ -93,14 +95,14 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 async fn planned_change(
     control: &Control,
     name: &str,
-    wanted: impl Fn(Vec<Taint>) -> Result<Vec<Taint>, wish::Impossible>,
+    wanted: impl Fn(Vec<Taint>) -> Result<Vec<Taint>, change::Impossible>,
 ) -> Result<Planned> {
     let cluster = one(members::chosen(control, &[name.to_owned()]).await?)?;
     let taints =
         wanted(cluster.spec.taints).with_context(|| format!("change the taints of cluster {name}"))?;
     let path = Collection::of(&CLUSTER, "").object(name);
     let live: Option<Value> = control.rest.get(&path).await?;
-    let live = live.ok_or_else(|| anyhow!("cluster {name} has just gone"))?;
+    let live = live.ok_or_else(|| anyhow!("cluster {name} was deleted in the meantime"))?;
     let request = Request::change(&CLUSTER, &live, Some(json!({ "spec": { "taints": taints } })));
     planned(control, &[(request, Some(live))]).await
 }
@@ -138,10 +140,10 @@ async fn change(
     control: &Control,
     name: &str,
     approval: Option<&str>,
-    wanted: impl Fn(Vec<Taint>) -> Result<Vec<Taint>, wish::Impossible>,
+    wanted: impl Fn(Vec<Taint>) -> Result<Vec<Taint>, change::Impossible>,
 ) -> Result<bool> {
     let doing = || format!("change the taints of cluster {name}");
-    for _ in 0..TRIES {
+    for _ in 0..CONFLICT_RETRIES_MAX {
         let cluster: Cluster = one(members::chosen(control, &[name.to_owned()]).await?)?;
         let before = cluster.spec.taints.clone();
         let after = wanted(before.clone()).with_context(doing)?;
@@ -159,10 +161,10 @@ async fn change(
             Err(error) => return Err(error).with_context(doing),
         }
     }
-    let hint = Hint("somebody else changes it all the time; try again".to_owned());
+    let hint = Hint("other clients keep changing it; run the command again".to_owned());
     Err(anyhow::Error::new(hint).context(doing()))
 }
 
 fn one(clusters: Vec<Cluster>) -> Result<Cluster> {
-    clusters.into_iter().next().ok_or_else(|| anyhow!("the cluster has just gone"))
+    clusters.into_iter().next().ok_or_else(|| anyhow!("the cluster was deleted in the meantime"))
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::ValueEnum;
-use scenario::{Live, Options, Outcome, Scenario, Verdict, Way};
+use scenario::{Live, Options, Scenario, ScenarioResult, Verdict, Way};
 
 use crate::output;
 use crate::test::report::{Case, CaseResult, Report, ReportFormat};
@@ -18,31 +18,32 @@ mod report;
 /// Arguments of `longshore test`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Scenario files, or directories of them
+    /// Scenario files or directories
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     files: Vec<PathBuf>,
-    /// How to play them: plain, with restarts, with delayed watches, with failing writes [default: all]
+    /// Ways to play each scenario: plain, with controller restarts, with delayed watches, with failing writes [default:
+    /// all]
     #[arg(long, value_name = "WAY", value_delimiter = ',')]
     ways: Vec<WayName>,
-    /// What random choices follow from; the one that failed is printed
+    /// Seed of the random choices; a failure prints its seed
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// How many to play at once [default: one per processor]
+    /// Number of scenarios to play in parallel [default: one per processor]
     #[arg(long, short, value_name = "N")]
     jobs: Option<usize>,
-    /// Play them on this control plane instead of a simulated one
+    /// Play the scenarios on this live control plane instead of a simulated one
     #[arg(long, value_name = "KUBECONFIG", requires = "member", conflicts_with_all = ["ways", "seed", "jobs"])]
     control: Option<PathBuf>,
-    /// A member of that control plane; repeat it for each
+    /// Member of that control plane; repeatable
     #[arg(long, value_name = "NAME=KUBECONFIG", requires = "control", value_parser = member)]
     member: Vec<(String, PathBuf)>,
-    /// The gates of that control plane that differ from their default, as A=true,B=false
+    /// Feature gates of that control plane that differ from their defaults: A=true,B=false
     #[arg(long, value_name = "GATES", requires = "control", value_parser = gate, value_delimiter = ',')]
     feature_gates: Vec<(String, bool)>,
-    /// Name every scenario, not only those that fail
+    /// List every scenario, not only those that fail
     #[arg(long, short)]
     verbose: bool,
-    /// Print a report for programs instead
+    /// Format of a report for programs
     #[arg(long, short, value_name = "FORMAT", conflicts_with = "verbose")]
     output: Option<ReportFormat>,
     /// Print the JSON schema of scenario files, for editors
@@ -99,7 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
         }
     }
-    let tell = |outcome: &Outcome<'_>| {
+    let tell = |outcome: &ScenarioResult<'_>| {
         let case = Case::of(outcome, described(outcome));
         if arguments.output.is_none() && (arguments.verbose || case.result != CaseResult::Passed) {
             print(&case.text);
@@ -114,11 +115,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     match report.failed() {
         0 => Ok(()),
-        failed => Err(anyhow!("{failed} of them did not go as expected")),
+        failed => Err(anyhow!("test: {failed} scenarios failed")),
     }
 }
 
-fn play(arguments: &Arguments, scenarios: &[Scenario], tell: impl Fn(&Outcome<'_>) + Sync) -> Result<()> {
+fn play(
+    arguments: &Arguments,
+    scenarios: &[Scenario],
+    tell: impl Fn(&ScenarioResult<'_>) + Sync,
+) -> Result<()> {
     let Some(control) = &arguments.control else {
         scenario::run(scenarios, &options(arguments), tell);
         return Ok(());
@@ -147,8 +152,8 @@ fn options(arguments: &Arguments) -> Options {
 }
 
 /// What is said about one scenario.
-fn described(outcome: &Outcome<'_>) -> String {
-    let Outcome { scenario, way, seed, verdict, took } = outcome;
+fn described(outcome: &ScenarioResult<'_>) -> String {
+    let ScenarioResult { scenario, way, seed, verdict, took } = outcome;
     let path = scenario.path.display();
     let how = if seed.is_some() { way.name() } else { "live" };
     let head = |mark: &str| format!("{mark} {path} ({how}, {} ms)\n", took.as_millis());
@@ -158,7 +163,7 @@ fn described(outcome: &Outcome<'_>) -> String {
         _ => way.to_string(),
     };
     let again =
-        seed.map(|seed| format!("        again: longshore test {path} --ways {ways} --seed {seed}\n"));
+        seed.map(|seed| format!("        to repeat: longshore test {path} --ways {ways} --seed {seed}\n"));
     let again = again.unwrap_or_default();
     match verdict {
         Verdict::Passed => head("ok     "),
@@ -166,7 +171,8 @@ fn described(outcome: &Outcome<'_>) -> String {
         Verdict::Differs(lines) => {
             let lines: String = lines.iter().map(|line| format!("        {line}\n")).collect();
             format!(
-                "{}        every step passed, but it did not end as in the plain way:\n{lines}{again}",
+                "{}        every step passed, but the final state differs from that of the plain \
+                 way:\n{lines}{again}",
                 head("FAILED ")
             )
         }

@@ -20,7 +20,7 @@ use crate::feature_gates::SwitchFlags;
 use crate::greeting::{Greeting, say_goodbye};
 use crate::kubeconfig::{CONTROL, kubeconfig};
 use crate::locals::{Local, Setting};
-use crate::{Hint, control, places};
+use crate::{Hint, control, data_directory};
 
 /// However long history is kept, it is no more than this.
 const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -28,36 +28,38 @@ const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Arguments of `longshore up`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Where everything is kept [default: longshore in the user's data home]
+    /// Data directory [default: longshore in $XDG_DATA_HOME or ~/.local/share]
     #[arg(long, value_name = "DIR", env = "LONGSHORE_DATA_DIR")]
     data_dir: Option<PathBuf>,
-    /// Keep nothing: objects live in memory, the kubeconfig in a temporary directory
+    /// Keep objects in memory only, and the kubeconfig in a temporary directory
     #[arg(long, conflicts_with = "data_dir")]
     ephemeral: bool,
-    /// The address to listen on; 0.0.0.0 means every address of this machine
+    /// Address to listen on; 0.0.0.0 means all addresses of this machine
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind_address: IpAddr,
-    /// The port; 0 picks a free one
+    /// Port to listen on; 0 picks a free one
     #[arg(long, default_value_t = 6500)]
     port: u16,
-    /// Further names and addresses by which clients reach it, for its certificate
+    /// Further DNS names and IP addresses for the server's certificate
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tls_san: Vec<String>,
-    /// How many local clusters to start and join: member1 and so on
+    /// Number of local clusters to start and join, named member1, member2 and so on
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=20))]
     members: u8,
     #[command(flatten)]
     feature_gates: SwitchFlags,
-    /// How many seconds a watch that was interrupted can go on where it was
+    /// How many seconds of history to keep, within which an interrupted watch can resume
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     history_seconds: u32,
-    /// How many templates one act may move, unless the object that it changes says otherwise
+    /// Change budget: how many templates one change may move to other clusters, unless an annotation of the changed
+    /// object sets another limit
     #[arg(long, value_name = "N")]
     max_moved: Option<usize>,
-    /// How many objects in members one act may delete, unless the object that it changes says otherwise
+    /// Change budget: how many objects one change may delete in members, unless an annotation of the changed object
+    /// sets another limit
     #[arg(long, value_name = "N")]
     max_deleted: Option<usize>,
-    /// Refuse policies that name clusters which do not exist, unless the policy says otherwise
+    /// Reject policies that name clusters which do not exist, unless an annotation of the policy allows it
     #[arg(long)]
     refuse_unknown_clusters: bool,
     #[command(flatten)]
@@ -77,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 async fn up(arguments: &Arguments) -> Result<()> {
     let data_dir = data_dir(arguments)?;
-    places::private_directory(&data_dir)?;
+    data_directory::private_directory(&data_dir)?;
     let listener = listen(arguments.bind_address, arguments.port).await?;
     let bound = listener.local_addr().context("read the port")?;
     let address = local(bound);
@@ -109,7 +111,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let locals = start_locals(arguments.members, &setting).await?;
     locals.iter().for_each(|local| server.add_liveness(local.liveness()));
     let controllers = control::run(&server, &locals, &arguments.feature_gates, &policy_impact).await?;
-    places::private_file(&file, &kubeconfig(&contexts(address, &locals), &certificates))?;
+    data_directory::private_file(&file, &kubeconfig(&contexts(address, &locals), &certificates))?;
     // Signals are listened for before the greeting: a script that reads it may send one at once.
     let told = told_to_stop()?;
     greet(arguments, &file, address, &locals, is_again)?;
@@ -169,7 +171,7 @@ fn contexts(address: SocketAddr, locals: &[Local]) -> Vec<(String, String)> {
 fn data_dir(arguments: &Arguments) -> Result<PathBuf> {
     match arguments.ephemeral {
         true => Ok(std::env::temp_dir().join(format!("longshore-{}", std::process::id()))),
-        false => places::data_dir(arguments.data_dir.as_deref()),
+        false => data_directory::data_dir(arguments.data_dir.as_deref()),
     }
 }
 
@@ -178,9 +180,10 @@ async fn listen(ip: IpAddr, port: u16) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         let hint = match error.kind() {
             std::io::ErrorKind::AddrInUse => {
-                "another process uses the port, maybe another longshore; pick one with --port, 0 for any free one"
+                "another process uses the port, maybe another `longshore up`; choose a port with --port, or \
+                 0 for any free one"
             }
-            _ => "pick another port with --port, 0 for any free one",
+            _ => "choose another port with --port, or 0 for any free one",
         };
         anyhow::Error::new(Hint(hint.to_owned())).context(error).context(format!("listen on {address}"))
     })
@@ -196,12 +199,18 @@ fn open(
         return Ok((Store::in_memory(), Certificates::ephemeral(&names)?));
     }
     let directory = data_dir.join("store");
-    places::private_directory(&directory)?;
+    data_directory::private_directory(&directory)?;
     let store = Store::open_encrypted(&directory, Options::default(), encryption_key.encryption())
         .map_err(|error| {
             let hint = match &error {
-                store::OpenError::Locked { .. } => "stop the other longshore, or name another directory with --data-dir",
-                _ => "nothing was changed; restore the directory from a backup, or start anew with another --data-dir",
+                store::OpenError::Locked { .. } => {
+                    "stop the other `longshore up`, or choose another \
+                    directory with --data-dir"
+                }
+                _ => {
+                    "nothing was changed; restore the directory with `longshore restore`, or start with \
+                      another --data-dir"
+                }
             };
             let hint = encryption_key.hint(&error).unwrap_or_else(|| Hint(hint.to_owned()));
             anyhow::Error::new(hint).context(error)
@@ -254,8 +263,8 @@ async fn start_server(
 
 /// Resolves at ctrl-C or when the process is asked to end.
 pub fn told_to_stop() -> Result<impl Future<Output = ()>> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("listen for ctrl-C")?;
-    let mut terminate = signal(SignalKind::terminate()).context("listen for the end")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("listen for SIGINT")?;
+    let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     Ok(async move {
         tokio::select! {
             biased;

@@ -11,10 +11,10 @@ use crate::output::{self, Format};
 /// Arguments of `longshore version`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Only the version of this program; no control plane is asked
+    /// Print only the version of this program, without a request to the control plane
     #[arg(long)]
     client: bool,
-    /// How to print
+    /// Output format
     #[arg(long, short, value_name = "FORMAT")]
     output: Option<Format>,
     #[command(flatten)]

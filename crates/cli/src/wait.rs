@@ -16,8 +16,8 @@ use decide::{BindingKey, TemplateKey};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::connection::Control;
-use crate::text::columns;
-use crate::{Hint, output, progress as talking};
+use crate::terminal_text::columns;
+use crate::{Hint, output, progress as progress_line};
 
 /// How often the progress is polled; less often if one poll takes long.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -29,10 +29,10 @@ const LINES_MAX: usize = 20;
 /// Options of commands that set something off.
 #[derive(clap::Args)]
 pub struct Wait {
-    /// Wait until what it sets off is done in the clusters
+    /// Wait until the controllers have carried out the change in the member clusters
     #[arg(long)]
     pub wait: bool,
-    /// With --wait: fail if it is not done within this time, such as 30s, 5m or 1h
+    /// With --wait: fail after this time, such as 30s, 5m or 1h
     #[arg(long, value_name = "DURATION", default_value = "5m", requires = "wait", value_parser = duration)]
     timeout: Duration,
 }
@@ -66,7 +66,7 @@ impl Wait {
             return Ok(());
         }
         if templates.is_empty() {
-            output::tell("nothing to wait for");
+            output::print_message("nothing to wait for");
             return Ok(());
         }
         let computes = control.computes().await?;
@@ -171,8 +171,8 @@ fn unfinished(awaited: Awaited, timeout: Duration, pending: Vec<Pending>) -> any
         lines.push(format!("\n  and {more} more"));
     }
     let hint = match explained_by.as_str() {
-        "" => "what was changed stays changed; --timeout waits longer".to_owned(),
-        command => format!("`{command}` explains it; what was changed stays changed; --timeout waits longer"),
+        "" => "the change is made; to wait longer, raise --timeout".to_owned(),
+        command => format!("`{command}` explains it; the change is made; to wait longer, raise --timeout"),
     };
     let what = awaited.counted();
     let seconds = timeout.as_secs();
@@ -208,14 +208,14 @@ impl Printer {
             let line =
                 format!("waiting, {seconds} s: {done} of {count} done; {}: {}", first.what, first.lacks);
             let line: String = line.chars().take(columns().saturating_sub(1)).collect();
-            talking::talk(&format!("\r\u{1b}[K{line}"));
+            progress_line::write_raw(&format!("\r\u{1b}[K{line}"));
         }
         if !is_terminal {
-            self.changes(pending).iter().for_each(|line| output::tell(line));
+            self.changes(pending).iter().for_each(|line| output::print_message(line));
         }
         if pending.is_empty() {
             self.clear();
-            output::tell(&format!("done after {seconds} s: {}", self.awaited.counted()));
+            output::print_message(&format!("done after {seconds} s: {}", self.awaited.counted()));
         }
         self.remember(pending);
     }
@@ -242,14 +242,19 @@ impl Printer {
 
     fn clear(&self) {
         if std::io::stderr().is_terminal() && !self.is_first {
-            talking::talk("\r\u{1b}[K");
+            progress_line::write_raw("\r\u{1b}[K");
         }
     }
 }
 
 /// A time to wait, such as 90s, 5m or 1h.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no duration; write seconds, minutes or hours, such as 30s, 5m or 1h");
+    let wrong = || {
+        format!(
+            "{text:?} is not a duration; write seconds, minutes or hours, such as 30s, 5m or \
+                            1h"
+        )
+    };
     let duration: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
     Duration::try_from(duration).map_err(|_| wrong())
 }

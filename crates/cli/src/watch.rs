@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::output;
 
 /// How often it is looked at.
-const INTERVAL: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What there is to see, and whether nothing more is to come.
 pub struct View {
@@ -39,6 +39,6 @@ pub async fn watch(mut look: impl AsyncFnMut() -> Result<View>) -> Result<()> {
         if is_done {
             return Ok(());
         }
-        tokio::time::sleep(INTERVAL).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

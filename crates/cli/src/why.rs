@@ -16,7 +16,7 @@ use crate::Hint;
 use crate::connection::Connection;
 use crate::kinds::{Kinds, Target};
 use crate::output::{self, Format};
-use crate::text::Paint;
+use crate::terminal_text::Paint;
 
 mod shown;
 #[cfg(test)]
@@ -25,13 +25,13 @@ mod tests;
 /// Arguments of `longshore why`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The template: KIND/NAME or KIND NAME
+    /// Template: KIND/NAME or KIND NAME
     #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
     what: Vec<String>,
-    /// Only this cluster, and what would have to be done to get it there
+    /// Explain this cluster only, and what it takes to run the template there
     #[arg(long, short = 'C', value_name = "NAME")]
     cluster: Option<String>,
-    /// How to print
+    /// Output format
     #[arg(long, short, value_name = "FORMAT")]
     output: Option<Format>,
     #[command(flatten)]
@@ -84,10 +84,10 @@ fn story(snapshot: &Snapshot, key: &TemplateKey, cluster: Option<&str>, works: &
 
 fn missing(target: &Target) -> anyhow::Error {
     let hint = match target.namespace.as_str() {
-        "" => "is the name right?".to_owned(),
-        namespace => format!("it was looked for in namespace {namespace}; name another with -n"),
+        "" => "check the name".to_owned(),
+        namespace => format!("the search was in namespace {namespace}; choose another with -n"),
     };
-    let context = format!("{} {:?} not found among what can be propagated", target.kind.plural, target.name);
+    let context = format!("{} {:?} not found among the templates", target.kind.plural, target.name);
     anyhow::Error::new(Hint(hint)).context(context)
 }
 

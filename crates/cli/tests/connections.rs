@@ -9,16 +9,16 @@ use http::Method;
 use tokio::net::TcpStream;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
-const HOSTILE: usize = 10_000;
+const HOSTILE_CONNECTIONS: usize = 10_000;
 /// Of those, so many have shaken hands.
-const SHAKEN: usize = 500;
+const HANDSHAKES_DONE: usize = 500;
 
 /// How many connections this process can open, where its limit of open files is lower than the test's wish.
 fn allowed() -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
     let limit = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
-    limit.map_or(HOSTILE, |limit| HOSTILE.min(limit.saturating_sub(200)))
+    limit.map_or(HOSTILE_CONNECTIONS, |limit| HOSTILE_CONNECTIONS.min(limit.saturating_sub(200)))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,11 +27,11 @@ async fn an_administrator_gets_in_among_ten_thousand_hostile_connections() {
     let server = server.expect("it starts");
     let (root, stranger) = (ApiClient::open(&server.kubeconfig), ApiClient::anonymous(&server.kubeconfig));
     let mut shaken = Vec::new();
-    for _ in 0..SHAKEN {
+    for _ in 0..HANDSHAKES_DONE {
         shaken.push(stranger.connect().await.expect("the server accepts connections"));
     }
     let mut bare = Vec::new();
-    for _ in 0..allowed() - SHAKEN {
+    for _ in 0..allowed() - HANDSHAKES_DONE {
         bare.push(TcpStream::connect(&server.address).await.expect("the server accepts connections"));
     }
     for _ in 0..5 {

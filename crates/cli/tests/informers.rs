@@ -8,11 +8,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use checks::churn::Churn;
-use checks::dice::Dice;
 use checks::followers;
 use checks::informers::Informer;
 use checks::log::{Keeper, Log};
 use checks::process::Longshore;
+use checks::random::SeededRandom;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
@@ -65,7 +65,7 @@ fn others(kubeconfig: &Path) -> Vec<Informer> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn informers_miss_nothing() {
-    let mut dice = Dice::from_environment("LONGSHORE_FOLLOW_SEED");
+    let mut random = SeededRandom::from_environment("LONGSHORE_FOLLOW_SEED");
     let directory = tempfile::tempdir().expect("a directory");
     let keeper = Keeper::start(&directory.path().join("store"), &directory.path().join("kept"));
     let keeper = keeper.expect("the log can be kept");
@@ -73,15 +73,15 @@ async fn informers_miss_nothing() {
     let port = server.address.rsplit(':').next().expect("an address has a port").to_owned();
     let client = client(&server.kubeconfig).await;
     let mut informers = others(&server.kubeconfig);
-    let followers = followers::all(&client, LABEL, &mut dice);
-    let churn = Churn::start(&client, LABEL, &mut dice);
+    let followers = followers::all(&client, LABEL, &mut random);
+    let churn = Churn::start(&client, LABEL, &mut random);
     // client-go waits longer after each failure, up to half a minute: a long run leaves it time to watch.
     let pause = (duration().as_millis() as u64 / 10).clamp(2_000, 40_000);
     let (begun, mut restarts) = (Instant::now(), 0);
     while begun.elapsed() < duration() {
-        tokio::time::sleep(Duration::from_millis(1_000 + dice.below(pause))).await;
+        tokio::time::sleep(Duration::from_millis(1_000 + random.below(pause))).await;
         // An informer that is paused until history is compacted gets 410 Gone and has to relist.
-        let still = dice.below(informers.len() as u64 + 1) as usize;
+        let still = random.below(informers.len() as u64 + 1) as usize;
         if let Some(informer) = informers.get_mut(still) {
             informer.tell("hold");
         }

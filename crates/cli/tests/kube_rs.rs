@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use checks::churn::Churn;
-use checks::dice::Dice;
 use checks::followers;
 use checks::process::Longshore;
+use checks::random::SeededRandom;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
@@ -28,16 +28,16 @@ async fn client(kubeconfig: &Path) -> Client {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn followers_agree_through_kills_and_compaction() {
-    let mut dice = Dice::from_environment("LONGSHORE_FOLLOW_SEED");
+    let mut random = SeededRandom::from_environment("LONGSHORE_FOLLOW_SEED");
     let directory = tempfile::tempdir().expect("a directory");
     let mut server = start(directory.path(), "0");
     let port = server.address.rsplit(':').next().expect("an address has a port").to_owned();
     let client = client(&server.kubeconfig).await;
-    let followers = followers::all(&client, LABEL, &mut dice);
-    let churn = Churn::start(&client, LABEL, &mut dice);
+    let followers = followers::all(&client, LABEL, &mut random);
+    let churn = Churn::start(&client, LABEL, &mut random);
     for _ in 0..5 {
         // Long enough for compaction, so that a paused client gets 410 Gone and has to relist.
-        tokio::time::sleep(Duration::from_millis(1_500 + dice.below(1_000))).await;
+        tokio::time::sleep(Duration::from_millis(1_500 + random.below(1_000))).await;
         server = tokio::task::block_in_place(|| {
             server.kill();
             start(directory.path(), &port)

@@ -77,10 +77,11 @@ impl Plane {
     }
 
     async fn until_ready(&self) {
-        let door = ApiClient::open(&self.file("longshore"));
+        let api_client = ApiClient::open(&self.file("longshore"));
         let begun = Instant::now();
         loop {
-            let (_, list) = door.request(Method::GET, "/apis/cluster.karmada.io/v1alpha1/clusters", "").await;
+            let (_, list) =
+                api_client.request(Method::GET, "/apis/cluster.karmada.io/v1alpha1/clusters", "").await;
             let conditions = list.to_string();
             if conditions.matches("ClusterReady").count() >= self.members.len() {
                 return;
@@ -103,9 +104,9 @@ impl Plane {
     async fn snapshot(&self) -> BTreeMap<String, Value> {
         let mut found = BTreeMap::new();
         for name in self.contexts() {
-            let door = ApiClient::open(&self.file(name));
-            for collection in collections(&door).await {
-                let (_, list) = door.request(Method::GET, &collection, "").await;
+            let api_client = ApiClient::open(&self.file(name));
+            for collection in collections(&api_client).await {
+                let (_, list) = api_client.request(Method::GET, &collection, "").await;
                 for object in list["items"].as_array().into_iter().flatten() {
                     let metadata = &object["metadata"];
                     let key = format!("{name}{collection} {}/{}", metadata["namespace"], metadata["name"]);
@@ -133,14 +134,14 @@ impl Plane {
 }
 
 /// The paths of all kinds that can be listed, but for those that come and go by themselves.
-async fn collections(door: &ApiClient) -> Vec<String> {
-    let (_, groups) = door.request(Method::GET, "/apis", "").await;
+async fn collections(api_client: &ApiClient) -> Vec<String> {
+    let (_, groups) = api_client.request(Method::GET, "/apis", "").await;
     let groups = groups["groups"].as_array().cloned().unwrap_or_default();
     let versions = groups.iter().filter_map(|group| group["preferredVersion"]["groupVersion"].as_str());
     let roots = versions.map(|version| format!("/apis/{version}")).chain(["/api/v1".to_owned()]);
     let mut collections = Vec::new();
     for root in roots {
-        let (_, list) = door.request(Method::GET, &root, "").await;
+        let (_, list) = api_client.request(Method::GET, &root, "").await;
         let kinds = list["resources"].as_array().cloned().unwrap_or_default();
         let is_kept = |kind: &&Value| {
             let lists = kind["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("list")));

@@ -98,17 +98,17 @@ impl Drop for Mirror {
 }
 
 /// Makes ten objects, changes each and removes every second one.
-async fn churn(door: &ApiClient, round: usize) {
+async fn churn(api_client: &ApiClient, round: usize) {
     for number in 0..10 {
         let name = format!("r{round}-{number}");
         let body = json!({ "metadata": { "name": name }, "data": { "colour": "blue" } }).to_string();
-        let (status, answer) = door.request(Method::POST, MAPS, body).await;
+        let (status, answer) = api_client.request(Method::POST, MAPS, body).await;
         assert_eq!(status, StatusCode::CREATED, "{answer}");
         let path = format!("{MAPS}/{name}");
         let body = json!({ "data": { "colour": "green" } }).to_string();
-        assert_eq!(door.request(Method::PATCH, &path, body).await.0, StatusCode::OK);
+        assert_eq!(api_client.request(Method::PATCH, &path, body).await.0, StatusCode::OK);
         if number % 2 == 1 {
-            assert_eq!(door.request(Method::DELETE, &path, "").await.0, StatusCode::OK);
+            assert_eq!(api_client.request(Method::DELETE, &path, "").await.0, StatusCode::OK);
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
 const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
-const AIM: Duration = Duration::from_secs(2);
+const READY_WITHIN: Duration = Duration::from_secs(2);
 
 fn is_ready(cluster: &Value) -> bool {
     let conditions = cluster["status"]["conditions"].as_array();
@@ -24,9 +24,9 @@ async fn time_to_ready(directory: &Path) -> (Duration, Longshore, Vec<Value>) {
     let directory = directory.to_str().expect("a readable path");
     let server =
         Longshore::start(Path::new(BINARY), &["--port=0", "--data-dir", directory]).expect("it starts");
-    let door = ApiClient::open(&server.kubeconfig);
+    let api_client = ApiClient::open(&server.kubeconfig);
     loop {
-        let (_, list) = door.request(Method::GET, CLUSTERS, "").await;
+        let (_, list) = api_client.request(Method::GET, CLUSTERS, "").await;
         let clusters = list["items"].as_array().cloned().unwrap_or_default();
         if clusters.len() == 3 && clusters.iter().all(is_ready) {
             return (begun.elapsed(), server, clusters);
@@ -56,7 +56,7 @@ async fn three_members_are_ready_within_two_seconds() {
         let last = server.said().last().expect("it says something").clone();
         assert!(last.starts_with("Ctrl-C"), "{last}");
         fastest = fastest.min(time);
-        if fastest < AIM {
+        if fastest < READY_WITHIN {
             return;
         }
     }

@@ -12,7 +12,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
-const PATIENCE: Duration = Duration::from_secs(120);
+const STEP_TIMEOUT: Duration = Duration::from_secs(120);
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WORKS: &str = "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-member1/works";
 const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies";
@@ -123,7 +123,7 @@ async fn a_backup_is_taken_while_it_runs_and_restored() {
     let (done, said) = typed(&["restore", &copy, "--data-dir", &again]);
     assert!(done, "{said}");
     let (done, said) = typed(&["restore", &data, "--data-dir", &path("other")]);
-    assert!(!done && said.contains("is no backup\nhint: "), "{said}");
+    assert!(!done && said.contains("is not a backup\nhint: "), "{said}");
     let running = start(&again);
     let (control, member) = doors(&running);
     assert_eq!(get(&control, "kept").await["data"]["key"], "old");
@@ -142,14 +142,14 @@ fn copy_all(from: &Path, to: &Path) {
     assert!(done.expect("cp is there").success(), "{} to {}", from.display(), to.display());
 }
 
-async fn request(door: &ApiClient, method: Method, path: &str, body: &Value) {
-    let (status, answer) = door.request(method, path, body.to_string()).await;
+async fn request(api_client: &ApiClient, method: Method, path: &str, body: &Value) {
+    let (status, answer) = api_client.request(method, path, body.to_string()).await;
     assert!(status.is_success(), "{answer}");
 }
 
 async fn is(member: &ApiClient, name: &str, value: &str) -> anyhow::Result<()> {
     let what = format!("that {name} is {value} in the member");
-    until(&what, PATIENCE, async || get(member, name).await["data"]["key"] == value).await
+    until(&what, STEP_TIMEOUT, async || get(member, name).await["data"]["key"] == value).await
 }
 
 /// The API server is there again; a replica that could not renew its lease meanwhile is started again.
@@ -166,7 +166,7 @@ async fn come_back(plane: &mut Plane) {
 async fn restored(plane: &Plane) {
     arrives(plane, "edited", "old").await;
     arrives(plane, "kept", "old").await;
-    let later = get(&plane.bed.members[0].door(), "later").await;
+    let later = get(&plane.bed.members[0].api_client(), "later").await;
     assert_eq!(later["data"]["key"], "new", "what was made after the copy is nobody's: {later}");
     assert_eq!(later["metadata"]["labels"]["karmada.io/managed"], "true", "{later}");
     let written = |name: &str| {
@@ -183,14 +183,14 @@ async fn restored(plane: &Plane) {
 
 /// A field that an older version did not know is there when this version has started.
 async fn older_kinds_are_brought_up_to_date(plane: &mut Plane) {
-    let door = plane.bed.control.door();
-    let (_, mut definition) = door.request(Method::GET, DEFINITION, "").await;
+    let api_client = plane.bed.control.api_client();
+    let (_, mut definition) = api_client.request(Method::GET, DEFINITION, "").await;
     let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
     let fields = definition.pointer_mut(schema).and_then(Value::as_object_mut).expect("fields");
     assert!(fields.remove("activationPreference").is_some(), "{fields:?}");
     write(plane, Method::PUT, DEFINITION, &definition).await;
     plane.restart().await.expect("it starts again");
-    let (_, definition) = door.request(Method::GET, DEFINITION, "").await;
+    let (_, definition) = api_client.request(Method::GET, DEFINITION, "").await;
     let fields = definition.pointer(schema).expect("fields");
     assert!(fields.get("activationPreference").is_some(), "{fields}");
     write(plane, Method::POST, CONFIG_MAPS, &config_map("last", "new")).await;
@@ -210,9 +210,9 @@ fn config_map(name: &str, value: &str) -> Value {
 
 /// Retries a write until the API server accepts it: webhooks may be unavailable for a moment.
 async fn write(plane: &Plane, method: Method, path: &str, body: &Value) {
-    let door = plane.bed.control.door();
-    until(&format!("that {path} is written"), PATIENCE, async || {
-        let Ok(mut connection) = door.connect().await else { return false };
+    let api_client = plane.bed.control.api_client();
+    until(&format!("that {path} is written"), STEP_TIMEOUT, async || {
+        let Ok(mut connection) = api_client.connect().await else { return false };
         let answer = connection.json(method.clone(), path, body.to_string()).await;
         answer.is_ok_and(|(status, _)| status.is_success())
     })
@@ -220,20 +220,20 @@ async fn write(plane: &Plane, method: Method, path: &str, body: &Value) {
     .unwrap_or_else(|error| panic!("{error}: {}", plane.last_words()));
 }
 
-async fn get(door: &ApiClient, name: &str) -> Value {
-    door.request(Method::GET, &format!("{CONFIG_MAPS}/{name}"), "").await.1
+async fn get(api_client: &ApiClient, name: &str) -> Value {
+    api_client.request(Method::GET, &format!("{CONFIG_MAPS}/{name}"), "").await.1
 }
 
 async fn arrives(plane: &Plane, name: &str, value: &str) {
-    let there = is(&plane.bed.members[0].door(), name, value).await;
+    let there = is(&plane.bed.members[0].api_client(), name, value).await;
     there.unwrap_or_else(|error| panic!("{error}: {}", plane.last_words()));
 }
 
 /// Waits until the Work of an object says that the member has it.
 async fn is_recorded(plane: &Plane, name: &str) {
-    let door = plane.bed.control.door();
-    until(&format!("that the Work of {name} is applied"), PATIENCE, async || {
-        let (_, works) = door.request(Method::GET, WORKS, "").await;
+    let api_client = plane.bed.control.api_client();
+    until(&format!("that the Work of {name} is applied"), STEP_TIMEOUT, async || {
+        let (_, works) = api_client.request(Method::GET, WORKS, "").await;
         let is_applied = |condition: &Value| condition["type"] == "Applied" && condition["status"] == "True";
         works["items"].as_array().into_iter().flatten().any(|work| {
             work["spec"]["workload"]["manifests"][0]["metadata"]["name"] == name

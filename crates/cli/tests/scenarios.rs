@@ -147,7 +147,7 @@ fn what_cannot_be_read_is_named() {
     unreadable("scenario: x\nsteps:\n- touch: nginx", "names no object");
     unreadable("scenario: x\nsteps:\n- tuoch: Deployment nginx", "tuoch");
     unreadable("scenario: x\nsteps:\n- edit: Deployment nginx", "say which fields with `set`");
-    unreadable("scenario: x\nsteps:\n- wait: soon", "is no time");
+    unreadable("scenario: x\nsteps:\n- wait: soon", "is not a duration");
     unreadable("scenario: x\nsteps:\n- expect: { Deployment nginx: { runIn: [] } }", "runIn");
     unreadable("scenario: x\nsteps:\n- apply: { kind: Deployment }", "lacks apiVersion");
     unreadable("scenario: x\nsteps:\n- policy: { name: a, select: Workload b }", "does not know Workload");

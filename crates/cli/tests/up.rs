@@ -91,10 +91,10 @@ fn only_the_owner_can_read_what_it_keeps() {
 async fn a_second_start_finds_everything_as_it_was() {
     let home = directory();
     let first = start(home.path());
-    let door = ApiClient::open(&first.kubeconfig);
+    let api_client = ApiClient::open(&first.kubeconfig);
     let path = "/api/v1/namespaces/default/configmaps";
     let body = json!({ "metadata": { "name": "a" }, "data": { "colour": "blue" } }).to_string();
-    let (status, created) = door.request(Method::POST, path, body).await;
+    let (status, created) = api_client.request(Method::POST, path, body).await;
     assert_eq!(status, StatusCode::CREATED, "{created}");
     let definition = json!({
         "metadata": { "name": "ships.example.com" },
@@ -105,21 +105,21 @@ async fn a_second_start_finds_everything_as_it_was() {
         },
     });
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let (status, answer) = door.request(Method::POST, definitions, definition.to_string()).await;
+    let (status, answer) = api_client.request(Method::POST, definitions, definition.to_string()).await;
     assert_eq!(status, StatusCode::CREATED, "{answer}");
     let authority = std::fs::read(home.path().join("ca.crt")).unwrap();
-    let mut before = everything(&door).await;
+    let mut before = everything(&api_client).await;
     // Every namespace gets its config map and service account some moments after it is there.
     while before[..3].iter().any(|list| list.as_array().map_or(0, Vec::len) < NAMESPACES.len()) {
-        before = everything(&door).await;
+        before = everything(&api_client).await;
     }
     assert_eq!(first.interrupt(), Some(0));
 
     let second = start(home.path());
     assert_eq!(std::fs::read(home.path().join("ca.crt")).unwrap(), authority, "clients go on trusting it");
-    let door = ApiClient::open(&second.kubeconfig);
-    assert_eq!(everything(&door).await, before);
-    let (status, list) = door.request(Method::GET, "/apis/example.com/v1/ships", "").await;
+    let api_client = ApiClient::open(&second.kubeconfig);
+    assert_eq!(everything(&api_client).await, before);
+    let (status, list) = api_client.request(Method::GET, "/apis/example.com/v1/ships", "").await;
     assert_eq!((status, &list["kind"]), (StatusCode::OK, &json!("ShipList")));
 }
 
@@ -127,7 +127,7 @@ async fn a_second_start_finds_everything_as_it_was() {
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Every object that a fresh server and this test make, without the revision of the lists.
-async fn everything(door: &ApiClient) -> Vec<Value> {
+async fn everything(api_client: &ApiClient) -> Vec<Value> {
     let mut lists = Vec::new();
     for path in [
         "/api/v1/namespaces",
@@ -135,7 +135,7 @@ async fn everything(door: &ApiClient) -> Vec<Value> {
         "/api/v1/serviceaccounts",
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     ] {
-        lists.push(door.request(Method::GET, path, "").await.1["items"].take());
+        lists.push(api_client.request(Method::GET, path, "").await.1["items"].take());
     }
     lists
 }
@@ -144,10 +144,10 @@ async fn everything(door: &ApiClient) -> Vec<Value> {
 async fn ctrl_c_ends_it_cleanly_while_clients_watch() {
     let home = directory();
     let server = start(home.path());
-    let door = ApiClient::open(&server.kubeconfig);
+    let api_client = ApiClient::open(&server.kubeconfig);
     let mut bodies = Vec::new();
     for _ in 0..3 {
-        let mut connection = door.connect().await.unwrap();
+        let mut connection = api_client.connect().await.unwrap();
         let request = Request::get("/api/v1/namespaces?watch=true").header("host", "localhost");
         let response = connection.send(request.body(Full::default()).unwrap()).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
@@ -176,7 +176,7 @@ fn ephemeral_leaves_nothing_behind() {
     let server =
         Longshore::start_in(Path::new(BINARY), &["--port=0", "--members=0", "--ephemeral"], home.path())
             .unwrap();
-    assert!(server.said()[0].contains("nothing is kept when it ends"), "{:?}", server.said());
+    assert!(server.said()[0].contains("nothing is kept after it stops"), "{:?}", server.said());
     assert!(server.kubeconfig.starts_with(home.path()), "{:?}", server.kubeconfig);
     assert_eq!(server.interrupt(), Some(0));
     let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -191,11 +191,11 @@ async fn other_machines_reach_it_by_the_names_it_is_given() {
     let arguments = ["--port=0", "--members=0", "--bind-address=0.0.0.0", names, "--data-dir", data];
     let server = Longshore::start(Path::new(BINARY), &arguments).expect("it starts");
     assert!(server.address.starts_with("127.0.0.1:"), "{}", server.address);
-    let warned = "Other machines can reach it: only who has credentials gets in.";
+    let warned = "Other machines can reach it; clients need credentials.";
     assert!(server.said().iter().any(|line| line == warned), "{:?}", server.said());
     for name in ["longshore-server.karmada-system.svc", "10.0.0.5", "localhost"] {
-        let door = ApiClient::open(&server.kubeconfig).called(name);
-        let (status, _) = door.request(Method::GET, "/api/v1/namespaces", "").await;
+        let api_client = ApiClient::open(&server.kubeconfig).called(name);
+        let (status, _) = api_client.request(Method::GET, "/api/v1/namespaces", "").await;
         assert_eq!(status, StatusCode::OK, "{name}");
     }
     assert!(ApiClient::open(&server.kubeconfig).called("elsewhere.example").connect().await.is_err());
@@ -260,10 +260,10 @@ fn a_damaged_authority() {
 async fn a_damaged_store() {
     let home = directory();
     let server = start(home.path());
-    let door = ApiClient::open(&server.kubeconfig);
+    let api_client = ApiClient::open(&server.kubeconfig);
     for number in 0..20 {
         let body = json!({ "metadata": { "name": format!("c{number}") } }).to_string();
-        door.request(Method::POST, "/api/v1/namespaces/default/configmaps", body).await;
+        api_client.request(Method::POST, "/api/v1/namespaces/default/configmaps", body).await;
     }
     assert_eq!(server.interrupt(), Some(0));
     let store = home.path().join("store");
@@ -305,10 +305,10 @@ const PATHS: [&str; 14] = [
 const PUBLIC: [&str; 4] = ["/healthz", "/livez", "/readyz?verbose", "/version"];
 
 /// Every path and method, and even a path that is no path, is closed, but for these.
-async fn check_locked_out(door: &ApiClient, but_for: &[&str]) {
+async fn check_locked_out(api_client: &ApiClient, but_for: &[&str]) {
     for path in PATHS.into_iter().filter(|path| !but_for.contains(path)) {
         for method in [Method::GET, Method::POST, Method::DELETE] {
-            let (status, answer) = door.request(method.clone(), path, "{}").await;
+            let (status, answer) = api_client.request(method.clone(), path, "{}").await;
             assert_eq!(status, StatusCode::UNAUTHORIZED, "{method} {path}");
             let expected = json!({
                 "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -323,9 +323,9 @@ async fn check_locked_out(door: &ApiClient, but_for: &[&str]) {
 async fn clients_without_a_certificate_are_rejected() {
     let home = directory();
     let server = start(home.path());
-    let door = ApiClient::anonymous(&server.kubeconfig);
-    check_locked_out(&door, &PUBLIC).await;
-    let mut connection = door.connect().await.unwrap();
+    let api_client = ApiClient::anonymous(&server.kubeconfig);
+    check_locked_out(&api_client, &PUBLIC).await;
+    let mut connection = api_client.connect().await.unwrap();
     for path in PUBLIC {
         let (status, _) = connection.raw(Method::GET, path, "").await.unwrap();
         assert_eq!(status, StatusCode::OK, "{path}");
@@ -442,8 +442,8 @@ async fn the_service_of_the_api_server_is_there_and_no_template() {
     let member = ApiClient::of_context(&server.kubeconfig, "member1");
     let services = "/api/v1/namespaces/default/services";
     let own = format!("{services}/kubernetes");
-    for door in [&control, &member] {
-        until(door, &own, |service| service["spec"]["ports"][0]["port"] == 443).await;
+    for api_client in [&control, &member] {
+        until(api_client, &own, |service| service["spec"]["ports"][0]["port"] == 443).await;
     }
     let uid = control.request(Method::GET, &own, "").await.1["metadata"]["uid"].take();
     let policy = json!({
@@ -468,10 +468,10 @@ async fn the_service_of_the_api_server_is_there_and_no_template() {
     .await;
 }
 
-async fn until(door: &ApiClient, path: &str, wanted: impl Fn(&Value) -> bool) {
+async fn until(api_client: &ApiClient, path: &str, wanted: impl Fn(&Value) -> bool) {
     let begun = std::time::Instant::now();
     loop {
-        let (_, answer) = door.request(Method::GET, path, "").await;
+        let (_, answer) = api_client.request(Method::GET, path, "").await;
         if wanted(&answer) {
             return;
         }

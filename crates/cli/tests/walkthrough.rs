@@ -7,7 +7,7 @@ use checks::process::Longshore;
 use checks::shell::{Shell, commands_of_document, commands_of_output};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A part of a command, and what has to hold after that command.
 type Step = (&'static str, fn(&mut Shell, &str, String));
@@ -72,7 +72,7 @@ fn pods(shell: &mut Shell, member: &str, count: usize) {
 
 /// Types a command until it prints what is wanted.
 fn until(shell: &mut Shell, command: &str, wanted: impl Fn(&str) -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + STEP_TIMEOUT;
     loop {
         let printed = shell.run(command);
         if wanted(&printed) {

@@ -232,7 +232,7 @@ impl fmt::Display for HoldWhy {
             HoldWhy::Unclaimed => {
                 write!(formatter, "no policy claims the template, so what runs stays as it is (R2)")
             }
-            HoldWhy::Foreign => write!(formatter, "policies leave the template alone"),
+            HoldWhy::Foreign => write!(formatter, "policies ignore the template"),
         }
     }
 }
@@ -241,11 +241,15 @@ impl fmt::Display for Follows {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Follows::Nothing => write!(formatter, "nothing is propagated until then"),
-            Follows::Itself { generation } => write!(formatter, "generation {generation} holds until then"),
+            Follows::Itself { generation } => write!(
+                formatter,
+                "generation {generation} stays in effect \
+                until then"
+            ),
             Follows::Another { policy } => {
                 write!(
                     formatter,
-                    "generation {} of the policy with uid {} holds until then",
+                    "generation {} of the policy with uid {} stays in effect until then",
                     policy.generation, policy.uid
                 )
             }

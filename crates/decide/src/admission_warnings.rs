@@ -144,7 +144,10 @@ impl Rivals {
         let behind = named(&self.behind)
             .map(|names| format!("Other policies select templates that belong to it: {names}."));
         let ties = named(&self.ties).map(|names| {
-            format!("Only the alphabet decides against {names}; a priority would say what is meant.")
+            format!(
+                "Against {names}, only the alphabetical order of the names decides; set spec.priority to \
+                     choose."
+            )
         });
         [before, remedy, behind, ties].into_iter().flatten()
     }
@@ -188,15 +191,14 @@ fn idle_selectors(snapshot: &Snapshot, policy: &Policy) -> Vec<String> {
         }
         match sentences.len() < NAMED_MAX {
             true => sentences.push(format!(
-                "spec.resourceSelectors[{place}] selects no {} that is there now.",
+                "spec.resourceSelectors[{place}] selects no {} that exists now.",
                 alone.spec.resource_selectors[0].kind
             )),
             false => more += 1,
         }
     }
     sentences.extend(
-        (more > 0)
-            .then(|| format!("{more} more of spec.resourceSelectors select nothing that is there now.")),
+        (more > 0).then(|| format!("{more} more of spec.resourceSelectors select nothing that exists now.")),
     );
     sentences
 }

@@ -70,7 +70,7 @@ impl fmt::Display for Evictions {
         let kept = self
             .last_copies
             .iter()
-            .map(|(cluster, why)| format!("would leave {cluster} if anything else fitted, because {why}"));
+            .map(|(cluster, why)| format!("would leave {cluster} if another cluster fitted, because {why}"));
         let told: Vec<String> = leaves.chain(held).chain(kept).collect();
         match told.is_empty() {
             true => formatter.write_str("It stays in its clusters."),
@@ -125,12 +125,13 @@ impl fmt::Display for Why {
         match self {
             Why::TaintUntolerated { taint: Taint { key, value, effect, .. } } => {
                 let pair = if value.is_empty() { key.clone() } else { format!("{key}={value}") };
-                write!(formatter, "the cluster has the taint {pair}:{effect}, which is not borne")
+                write!(formatter, "the cluster has the taint {pair}:{effect}, which it does not tolerate")
             }
             Why::ApplicationFailure { since, toleration_seconds } => {
                 write!(
                     formatter,
-                    "it is unhealthy since {since}, longer than the {toleration_seconds} s it may be"
+                    "it has been unhealthy since {since}, longer than the {toleration_seconds} s of its \
+                     toleration"
                 )
             }
         }

@@ -116,7 +116,7 @@ impl fmt::Display for Caveat {
             Caveat::Unknown { policy, field } => {
                 write!(
                     formatter,
-                    "{policy} says {field}, which Karmada does not know: write it as plain selectors"
+                    "{policy} uses {field}, which Karmada does not support: write plain selectors instead"
                 )
             }
             Caveat::Rollout { policy } => {
@@ -124,7 +124,11 @@ impl fmt::Display for Caveat {
                     "" => format!("ClusterRolloutPolicy {}", policy.name),
                     namespace => format!("RolloutPolicy {namespace}/{}", policy.name),
                 };
-                write!(formatter, "{name} is deleted with its kind: what only it holds back is delivered")
+                write!(
+                    formatter,
+                    "{name} is deleted with its kind: templates that only it suspends are \
+                                   delivered"
+                )
             }
         }
     }

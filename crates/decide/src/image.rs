@@ -25,7 +25,12 @@ pub struct NotAnImage(String);
 
 impl fmt::Display for NotAnImage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?} is no image name: write [registry[:port]/]repository[:tag][@digest]", self.0)
+        write!(
+            formatter,
+            "{:?} is not an image name: write \
+                           [registry[:port]/]repository[:tag][@digest]",
+            self.0
+        )
     }
 }
 

@@ -17,7 +17,7 @@ pub struct JsonPointer(Vec<String>);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum PointerError {
-    /// The text is no JSON pointer.
+    /// The text is not a JSON pointer.
     Malformed {
         /// The text.
         text: String,
@@ -40,7 +40,7 @@ impl fmt::Display for PointerError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PointerError::Malformed { text } => {
-                write!(formatter, "{text:?} is no JSON pointer: write /a/b/0, with ~1 for / and ~0 for ~")
+                write!(formatter, "{text:?} is not a JSON pointer: write /a/b/0, with ~1 for / and ~0 for ~")
             }
             PointerError::Missing { pointer } => write!(formatter, "there is nothing at {pointer}"),
             PointerError::NoSuchStep { pointer, step } => {

@@ -84,11 +84,11 @@ fn dispatching(counts: &TemplateCounts) -> Condition {
             DISPATCHING,
             ConditionStatus::True,
             "Dispatching",
-            "What it claims is written to members.",
+            "Its templates are written to members.",
         ),
         _ => {
             let message =
-                format!("{suspended} of {claimed} templates are held back, everywhere or in some clusters.");
+                format!("{suspended} of {claimed} templates are suspended, in all or in some clusters.");
             condition(DISPATCHING, ConditionStatus::False, "SuspendDispatching", &message)
         }
     }
@@ -115,11 +115,10 @@ mod tests {
                 .map(|one| format!("{:?} {}: {}", one.status, one.reason, one.message));
             assert_eq!(said, expected);
         };
-        let goes = "True Dispatching: What it claims is written to members.";
+        let goes = "True Dispatching: Its templates are written to members.";
         check(true, false, [0, 0, 0], ["True NothingClaimed: It claims no template.", goes]);
         let follow = "True EverythingFollows: All templates that it claims, 2, follow its generation 3.";
-        let held =
-            "False SuspendDispatching: 1 of 2 templates are held back, everywhere or in some clusters.";
+        let held = "False SuspendDispatching: 1 of 2 templates are suspended, in all or in some clusters.";
         check(false, true, [2, 0, 1], [follow, held]);
         let lazy = "False Lazy: 1 of 2 templates do not follow its generation 3 until they change, because it is lazy.";
         check(true, true, [2, 1, 0], [lazy, goes]);

@@ -39,7 +39,7 @@ pub struct NotAQuantity(String);
 
 impl fmt::Display for NotAQuantity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?} is no quantity: write a number and a unit such as 500m, 2 or 1Gi", self.0)
+        write!(formatter, "{:?} is not a quantity: write a number and a unit such as 500m, 2 or 1Gi", self.0)
     }
 }
 

@@ -156,7 +156,7 @@ impl fmt::Display for Unreadable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pattern { item, problem } => {
-                write!(formatter, "{item:?} is no regular expression: {problem}")
+                write!(formatter, "{item:?} is not a regular expression: {problem}")
             }
             Self::Kinds { item } => write!(
                 formatter,
@@ -232,6 +232,6 @@ mod tests {
             assert_eq!(found, Unreadable::Kinds { item: item.to_owned() });
         }
         let found = SkippedResources::read("fine,(", "").expect_err("unreadable").to_string();
-        assert_eq!(found, "\"(\" is no regular expression: unclosed group");
+        assert_eq!(found, "\"(\" is not a regular expression: unclosed group");
     }
 }

@@ -357,7 +357,7 @@ impl fmt::Display for Mismatch {
             Mismatch::Namespace => "selects other namespaces",
             Mismatch::Name => "selects another name",
             Mismatch::Labels => "selects other labels",
-            Mismatch::Excluded => "leaves it out by an exclusion",
+            Mismatch::Excluded => "excludes it",
             Mismatch::Deleting => "is being deleted",
         })
     }
@@ -367,7 +367,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.policy {
             Some(policy) => write!(formatter, "{policy}"),
-            None => write!(formatter, "a policy that is gone (uid {})", self.uid),
+            None => write!(formatter, "a deleted policy (uid {})", self.uid),
         }
     }
 }

@@ -62,7 +62,7 @@ impl fmt::Display for Works {
             }
         }
         for (cluster, orphan) in &self.orphans {
-            write!(formatter, "; the one in {cluster} goes, because {orphan}")?;
+            write!(formatter, "; the one in {cluster} is deleted, because {orphan}")?;
         }
         if !self.handover.is_empty() {
             write!(formatter, "; {}", self.handover)?;
@@ -133,7 +133,12 @@ impl fmt::Display for Frozen {
         match self {
             Frozen::Deleting => formatter.write_str("the binding is being deleted"),
             Frozen::Purging { clusters } => {
-                write!(formatter, "the copies in {} have to go before new ones come", clusters.join(", "))
+                write!(
+                    formatter,
+                    "the copies in {} have to be deleted before new ones are \
+                                   created",
+                    clusters.join(", ")
+                )
             }
             Frozen::Outside { trespass } => trespass.fmt(formatter),
             Frozen::NoTemplate => formatter.write_str("the template is gone"),
@@ -143,8 +148,8 @@ impl fmt::Display for Frozen {
             }
             Frozen::NotUnderstood { kind } => write!(
                 formatter,
-                "its replicas are divided and it is not known where a {kind} says how many it has; a policy that \
-                 duplicates it would be followed"
+                "its replicas are divided, and no interpreter knows the replica field of a {kind}; a policy \
+                 that duplicates it works"
             ),
         }
     }

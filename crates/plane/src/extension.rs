@@ -89,7 +89,8 @@ pub fn extension(
     let answer = move |request: &Request<'_>| {
         let snapshot = policy_impact.known(now()).ok_or_else(|| {
             ApiError::unavailable(
-                "the control plane has just started and does not know everything yet; try again in a moment",
+                "the control plane has just started and its informers have not synced yet; try again in a \
+                 moment",
             )
         })?;
         let rights = Rights::new(request);

@@ -28,7 +28,7 @@ pub use decide::budget::Budget;
 use spent::Spent;
 
 /// Users that end what another request began, which was judged then.
-const CLEANERS: [&str; 3] = [
+const CLEANUP_CONTROLLERS: [&str; 3] = [
     apiserver::authn::CONTROLLERS,
     "system:serviceaccount:kube-system:namespace-controller",
     "system:serviceaccount:kube-system:generic-garbage-collector",
@@ -117,7 +117,7 @@ impl PolicyImpact {
         unknown::check(attributes, object, &snapshot, self.refuses_unknown_clusters)?;
         let judged = match judged(attributes, object, &act, snapshot) {
             Ok(judged) => judged,
-            Err(error) => return Ok(vec![format!("What it would do cannot be told: {error}.")]),
+            Err(error) => return Ok(vec![format!("Its effect cannot be computed: {error}.")]),
         };
         self.check_budget(attributes, object, &act, &judged)?;
         remove_approval(attributes, object);
@@ -136,7 +136,9 @@ impl PolicyImpact {
             Controllers::InProcess => false,
             Controllers::User(own) => own.as_deref().is_none_or(|own| own == user),
         };
-        attributes.identity.is_untracked || CLEANERS.contains(&user) || (is_theirs && comes_from_them)
+        attributes.identity.is_untracked
+            || CLEANUP_CONTROLLERS.contains(&user)
+            || (is_theirs && comes_from_them)
     }
 
     /// The same for the extension API.
@@ -155,8 +157,8 @@ impl PolicyImpact {
         let concerns_policies = !is_policy(attributes) && self.cache().is_some() && self.is_limiting(act);
         match allowed(attributes, object, self.budget).is_limited() || concerns_policies {
             true => Err(ApiError::unavailable(
-                "the control plane has just started and does not know yet whether this change keeps to its \
-                 budget; try again in a moment",
+                "the control plane has just started and cannot check the budget of this change until its \
+                 informers have synced; try again in a moment",
             )),
             false => Ok(Vec::new()),
         }
@@ -226,7 +228,8 @@ impl PolicyImpact {
         }
         remove_approval(attributes, object);
         vec![format!(
-            "{APPROVED_PLAN} names no plan of this change or of a deletion, so it approves nothing."
+            "{APPROVED_PLAN} is not the digest of a plan of this change or of a deletion, so it approves \
+             nothing."
         )]
     }
 }
@@ -288,7 +291,7 @@ fn refusal(
 ) -> ApiError {
     let first = if attributes.operation == Operation::Delete { "first " } else { "" };
     let why = format!(
-        "{excess}. {} Look at it with `longshore plan`; to do it nevertheless, {first}annotate the {} with \
+        "{excess}. {} See it with `longshore plan`; to make the change anyway, {first}annotate the {} with \
          {APPROVED_PLAN}={digest}",
         plan.totals, attributes.kind,
     );

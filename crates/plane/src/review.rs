@@ -25,7 +25,7 @@ pub struct Reviewer {
 
 /// A request that cannot be answered, because it is not one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is no AdmissionReview of admission.k8s.io/v1")]
+#[error("the body is not an AdmissionReview of admission.k8s.io/v1")]
 pub struct NoReview;
 
 impl Reviewer {

@@ -6,12 +6,14 @@ use controllers::rest::{Collection, Error, Rest};
 use serde_json::{Value, json};
 
 /// The name of both configurations.
-const NAME: &str = "longshore";
+const CONFIGURATION_NAME: &str = "longshore";
 /// Both configurations: the plural of their kind, and their name.
-pub const CONFIGURATIONS: [(&str, &str); 2] =
-    [("mutatingwebhookconfigurations", NAME), ("validatingwebhookconfigurations", NAME)];
+pub const CONFIGURATIONS: [(&str, &str); 2] = [
+    ("mutatingwebhookconfigurations", CONFIGURATION_NAME),
+    ("validatingwebhookconfigurations", CONFIGURATION_NAME),
+];
 /// How long the API server waits for an answer.
-const SECONDS: u32 = 10;
+const WEBHOOK_TIMEOUT_SECONDS: u32 = 10;
 
 /// Where AdmissionReviews that may change an object are answered.
 pub const MUTATE: &str = "/mutate";
@@ -51,7 +53,7 @@ pub async fn install_webhooks(control: &Rest, address: &Address, authority: &str
         ("mutatingwebhookconfigurations", mutating(address, authority)),
         ("validatingwebhookconfigurations", validating(address, authority)),
     ] {
-        let path = Collection::new("admissionregistration.k8s.io/v1", plural, "").object(NAME);
+        let path = Collection::new("admissionregistration.k8s.io/v1", plural, "").object(CONFIGURATION_NAME);
         control.apply(&path, &configuration, true).await?;
     }
     Ok(())
@@ -61,7 +63,7 @@ fn mutating(address: &Address, authority: &str) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
-        "metadata": { "name": NAME },
+        "metadata": { "name": CONFIGURATION_NAME },
         "webhooks": [with(json!({
             "name": "defaults.longshore.io",
             "clientConfig": address.client(MUTATE, authority),
@@ -75,7 +77,7 @@ fn validating(address: &Address, authority: &str) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
-        "metadata": { "name": NAME },
+        "metadata": { "name": CONFIGURATION_NAME },
         "webhooks": [
             with(json!({
                 "name": "rules.longshore.io",
@@ -131,7 +133,7 @@ fn with(mut webhook: Value) -> Value {
         "failurePolicy": "Fail",
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
-        "timeoutSeconds": SECONDS,
+        "timeoutSeconds": WEBHOOK_TIMEOUT_SECONDS,
     });
     if let (Some(webhook), Value::Object(common)) = (webhook.as_object_mut(), common) {
         webhook.extend(common);

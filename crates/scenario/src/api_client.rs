@@ -18,9 +18,9 @@ use crate::reference::Reference;
 const MANAGER: &str = "scenario";
 
 /// How often a read is retried when the server does not answer.
-const READ_AGAIN: u32 = 5;
+const READ_RETRIES_MAX: u32 = 5;
 /// How soon.
-const AGAIN_AFTER: Duration = Duration::from_secs(1);
+const READ_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a server answered to a change.
 #[derive(Debug)]
@@ -201,10 +201,10 @@ impl ApiClient {
         content: &str,
         body: Option<&Value>,
     ) -> Result<(u16, Value, Vec<String>), PlayError> {
-        let mut again = if method == Method::GET { READ_AGAIN } else { 0 };
+        let mut again = if method == Method::GET { READ_RETRIES_MAX } else { 0 };
         loop {
             match self.send_once(method.clone(), path, content, body).await {
-                Err(_) if again > 0 => tokio::time::sleep(AGAIN_AFTER).await,
+                Err(_) if again > 0 => tokio::time::sleep(READ_RETRY_INTERVAL).await,
                 answered => return answered,
             }
             again -= 1;

@@ -33,7 +33,7 @@ impl ChangeDetector {
     }
 
     /// Looks again; whether anything was written meanwhile.
-    pub async fn has_turned(&mut self, environment: &Environment) -> Result<bool, PlayError> {
+    pub async fn has_changed(&mut self, environment: &Environment) -> Result<bool, PlayError> {
         let now = Self::now(environment).await?;
         let turned = now != *self;
         *self = now;

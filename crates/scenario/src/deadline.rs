@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// How often is looked.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The looks that are left.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct Deadline(u128);
 impl Deadline {
     /// As many looks as fit into this time.
     pub fn of(time: Duration) -> Self {
-        Self(time.as_millis() / LOOK.as_millis())
+        Self(time.as_millis() / POLL_INTERVAL.as_millis())
     }
 
     /// Whether no look is left.
@@ -28,6 +28,6 @@ impl Deadline {
     /// Waits for the next look.
     pub async fn wait(&mut self) {
         self.spend();
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

@@ -19,7 +19,7 @@ use kube::client::Body;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::dice::Dice;
+use crate::random::SeededRandom;
 use crate::way::Way;
 
 /// Of this many writes one fails, in the way of failures.
@@ -33,7 +33,7 @@ pub struct Faults(Arc<Inner>);
 
 struct Inner {
     way: Way,
-    dice: Dice,
+    random: SeededRandom,
     /// Clusters that cannot be reached.
     cut: Watched<BTreeSet<String>>,
     /// Events that were sent and have not arrived.
@@ -47,7 +47,7 @@ impl Faults {
     pub fn new(way: Way, seed: u64) -> Self {
         Self(Arc::new(Inner {
             way,
-            dice: Dice::new(seed),
+            random: SeededRandom::new(seed),
             cut: Watched::default(),
             under_way: AtomicUsize::new(0),
             written: Mutex::default(),
@@ -88,12 +88,12 @@ impl Faults {
 
     /// A number below this one.
     pub fn below(&self, end: u64) -> u64 {
-        self.0.dice.below(end)
+        self.0.random.below(end)
     }
 
-    /// The passage of controllers to an API server.
-    pub fn before(&self, place: &str, server: InProcess) -> Passage {
-        Passage { place: place.into(), server, faults: self.clone() }
+    /// The connection of controllers to an API server.
+    pub fn before(&self, place: &str, server: InProcess) -> FaultyConnection {
+        FaultyConnection { place: place.into(), server, faults: self.clone() }
     }
 
     fn is_cut(&self, place: &str) -> bool {
@@ -112,15 +112,15 @@ impl Faults {
     }
 }
 
-/// The passage of controllers to an API server.
+/// The connection of controllers to an API server.
 #[derive(Clone)]
-pub struct Passage {
+pub struct FaultyConnection {
     place: Arc<str>,
     server: InProcess,
     faults: Faults,
 }
 
-impl tower::Service<Request<Body>> for Passage {
+impl tower::Service<Request<Body>> for FaultyConnection {
     type Response = Response<Answer>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, io::Error>> + Send>>;
@@ -134,7 +134,7 @@ impl tower::Service<Request<Body>> for Passage {
     }
 }
 
-impl Passage {
+impl FaultyConnection {
     async fn pass(mut self, request: Request<Body>) -> Result<Response<Answer>, io::Error> {
         if self.faults.is_cut(&self.place) {
             return Err(io::Error::from(io::ErrorKind::ConnectionRefused));
@@ -214,7 +214,7 @@ impl Faults {
 }
 
 fn unavailable() -> Response<Answer> {
-    let status = br#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the scenario lost it","reason":"ServiceUnavailable","code":503}"#;
+    let status = br#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the scenario dropped the request","reason":"ServiceUnavailable","code":503}"#;
     let mut answer = Response::new(Answer::full(&status[..]));
     *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     answer

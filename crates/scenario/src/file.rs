@@ -49,7 +49,7 @@ pub enum FileError {
         problem: String,
     },
     /// A directory has no scenario in it.
-    #[error("{path}: there is no .yaml file in this directory")]
+    #[error("{path}: this directory contains no .yaml file")]
     Empty {
         /// The path.
         path: PathBuf,

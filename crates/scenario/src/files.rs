@@ -16,7 +16,7 @@ pub fn read(apply: Value, directory: &Path) -> Result<Value, String> {
         manifests.extend(documents(&file)?);
     }
     match manifests.is_empty() {
-        true => Err(format!("apply {path}: there is no manifest in it")),
+        true => Err(format!("apply {path}: it contains no manifest")),
         false => Ok(Value::Array(manifests)),
     }
 }

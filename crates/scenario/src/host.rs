@@ -42,11 +42,11 @@ impl Host {
 
     pub(crate) async fn ask<T>(
         &self,
-        favour: impl FnOnce(Reply<T>) -> HostOperation,
+        operation: impl FnOnce(Reply<T>) -> HostOperation,
     ) -> Result<T, PlayError> {
         let (reply, answer) = oneshot::channel();
-        let gone = || PlayError("nobody keeps this control plane any more".to_owned());
-        self.0.send(favour(reply)).await.map_err(|_| gone())?;
+        let gone = || PlayError("the host of this control plane has ended".to_owned());
+        self.0.send(operation(reply)).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 }

@@ -16,7 +16,7 @@ use crate::host::{Host, HostOperation};
 use crate::step::Cluster;
 
 /// How long an expectation may take to come true.
-const PATIENCE: Duration = Duration::from_secs(60);
+const EXPECTATION_TIMEOUT: Duration = Duration::from_secs(60);
 /// Where the clusters of a control plane are listed.
 const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
 
@@ -44,18 +44,18 @@ impl Live {
 
     /// The same with a host that joins clusters, cuts them off, restarts controllers and advances the clock.
     #[must_use]
-    pub fn with_hands(self, host: Host) -> Self {
+    pub fn with_host(self, host: Host) -> Self {
         Self { host: Some(host), ..self }
     }
 
-    pub(crate) fn has_hands(&self) -> bool {
+    pub(crate) fn has_host(&self) -> bool {
         self.host.is_some()
     }
 
-    fn host(&self, favour: &str) -> Result<&Host, PlayError> {
+    fn host(&self, operation: &str) -> Result<&Host, PlayError> {
         self.host
             .as_ref()
-            .ok_or_else(|| PlayError(format!("a live control plane cannot be made to {favour}")))
+            .ok_or_else(|| PlayError(format!("without a host, a live control plane cannot {operation}")))
     }
 
     /// A cluster joins.
@@ -112,7 +112,7 @@ impl Live {
     }
 
     pub(crate) fn deadline(&self) -> Duration {
-        PATIENCE
+        EXPECTATION_TIMEOUT
     }
 
     /// The clusters that have joined, whether they were named or not.

@@ -8,17 +8,17 @@ use tokio::time::Instant;
 use crate::api_client::{Answer, ApiClient, message, named};
 use crate::approval::approved;
 use crate::changes::ChangeDetector;
+use crate::check::{Checker, EarlierStates};
 use crate::deadline::Deadline;
 use crate::environment::Environment;
 use crate::error::PlayError;
 use crate::expectation::Expectation;
 use crate::file::Scenario;
-use crate::judge::{Judge, Marks};
-use crate::moment;
+use crate::now_placeholder;
 use crate::plan_check::{self, PlanCheck};
 use crate::reference::Reference;
 use crate::step::{Action, Cluster, Step};
-use crate::traces::Traces;
+use crate::touched_objects::TouchedObjects;
 use crate::way::Way;
 
 /// How soon after a step controllers are stopped, at most.
@@ -51,9 +51,9 @@ impl Failure {
 pub struct Player<'a> {
     scenario: &'a Scenario,
     way: Way,
-    marks: Marks,
+    marks: EarlierStates,
     /// What was touched, where that has to be undone.
-    traces: Traces,
+    touched_objects: TouchedObjects,
     pace: Pace,
     /// What the last step was told: warnings and refusals.
     told: Vec<String>,
@@ -65,8 +65,8 @@ impl<'a> Player<'a> {
         Self {
             scenario,
             way,
-            marks: Marks::default(),
-            traces: Traces::default(),
+            marks: EarlierStates::default(),
+            touched_objects: TouchedObjects::default(),
             pace: Pace::default(),
             told: Vec::new(),
         }
@@ -119,14 +119,14 @@ impl<'a> Player<'a> {
             self.touch(environment, None, &named(&namespace)).await?;
             answers.push(environment.control().apply(&namespace).await?);
         }
-        self.come_to_rest(environment).await?;
+        self.wait_until_idle(environment).await?;
         let refused = answers.iter().filter(|answer| !answer.done);
         Ok(refused.map(|answer| message(&answer.body).to_owned()).collect())
     }
 
     /// Makes everything be as it was before the first step.
     pub async fn clean_up(&self, environment: &Environment) -> Result<(), PlayError> {
-        self.traces.erase(environment).await
+        self.touched_objects.restore_all(environment).await
     }
 
     async fn step(
@@ -135,8 +135,11 @@ impl<'a> Player<'a> {
         index: usize,
         step: &Step,
     ) -> Result<Vec<String>, PlayError> {
-        let step = &Step { action: moment::at(&step.action, environment.now().await?), ..step.clone() };
-        let plan_check = self.foresee(environment, index, step).await?;
+        let step = &Step {
+            action: now_placeholder::replace_now(&step.action, environment.now().await?),
+            ..step.clone()
+        };
+        let plan_check = self.plan_step(environment, index, step).await?;
         let mut problems = match &step.action {
             Action::Expect(expectation) => return self.expect(environment, expectation).await,
             Action::Wait(time) => {
@@ -162,7 +165,7 @@ impl<'a> Player<'a> {
         // What was refused sets nothing off, which a simulation proves; a live control plane need not be asked for long.
         let is_refused = matches!(environment, Environment::Live(_)) && step.rejected.is_some();
         if problems.is_empty() && !is_refused {
-            self.come_to_rest(environment).await?;
+            self.wait_until_idle(environment).await?;
             if let (Some(plan_check), Environment::Simulated(simulated)) = (plan_check, &*environment) {
                 problems = plan_check.differences(simulated).await?;
             }
@@ -172,7 +175,7 @@ impl<'a> Player<'a> {
 
     /// What the plan says about a step. Only changes to the control plane can be planned, and only
     /// where nothing else disturbs it.
-    async fn foresee(
+    async fn plan_step(
         &self,
         environment: &Environment,
         index: usize,
@@ -191,7 +194,7 @@ impl<'a> Player<'a> {
         PlanCheck::of(simulated, &step.action, &rehearsed, &deleted).await
     }
 
-    async fn come_to_rest(&self, environment: &mut Environment) -> Result<(), PlayError> {
+    async fn wait_until_idle(&self, environment: &mut Environment) -> Result<(), PlayError> {
         if self.way == Way::Restarts {
             if let Environment::Simulated(simulated) = &*environment {
                 let soon = simulated.faults().below(RESTART_WITHIN_MILLISECONDS);
@@ -208,7 +211,7 @@ impl<'a> Player<'a> {
     async fn settle(&self, environment: &Environment) -> Result<(), PlayError> {
         match environment {
             Environment::Simulated(simulated) => simulated.settle().await,
-            Environment::Live(_) => self.traces.rest(environment).await,
+            Environment::Live(_) => self.touched_objects.rest(environment).await,
         }
     }
 
@@ -221,7 +224,7 @@ impl<'a> Player<'a> {
     ) -> Result<(), PlayError> {
         match environment {
             Environment::Simulated(_) => Ok(()),
-            Environment::Live(_) => self.traces.remember(environment, place, reference).await,
+            Environment::Live(_) => self.touched_objects.remember(environment, place, reference).await,
         }
     }
 
@@ -260,7 +263,7 @@ impl<'a> Player<'a> {
                 Environment::Simulated(_) => None,
                 Environment::Live(_) => Some(ChangeDetector::now(environment).await?),
             };
-            let judge = Judge { environment, way: self.way, marks: &self.marks };
+            let judge = Checker { environment, way: self.way, marks: &self.marks };
             let problems = judge.problems(expectation).await?;
             if problems.is_empty() {
                 self.marks.take(environment, expectation).await?;
@@ -270,7 +273,7 @@ impl<'a> Player<'a> {
             }
             deadline.wait().await;
             if let Some(mut changes) = changes {
-                while !deadline.is_over() && !changes.has_turned(environment).await? {
+                while !deadline.is_over() && !changes.has_changed(environment).await? {
                     deadline.wait().await;
                 }
             }

@@ -24,7 +24,7 @@ pub struct Reference {
 
 /// A text that names no object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} names no object; write `Kind name` or `Kind namespace/name`, such as `Deployment shop/web`")]
+#[error("{0:?} is not an object; write `Kind name` or `Kind namespace/name`, such as `Deployment shop/web`")]
 pub struct Unreadable(String);
 
 impl Reference {

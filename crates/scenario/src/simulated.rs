@@ -22,9 +22,9 @@ use store::Store;
 use tokio::time::Instant;
 
 use crate::api_client::ApiClient;
-use crate::dice::Dice;
 use crate::error::PlayError;
 use crate::faults::Faults;
+use crate::random::SeededRandom;
 use crate::step::Cluster;
 use crate::way::Way;
 
@@ -33,13 +33,13 @@ pub const CONTROL: &str = "control";
 /// When simulations begin.
 const EPOCH: &str = "2026-01-01T00:00:00Z";
 /// How often is looked whether everything rests.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How long nothing may happen until that is called rest.
-const REST: Duration = Duration::from_secs(3);
+const IDLE_PERIOD: Duration = Duration::from_secs(3);
 /// The same where failures are retried with growing pauses.
-const REST_WITH_FAILURES: Duration = Duration::from_secs(25);
+const IDLE_PERIOD_WITH_FAILURES: Duration = Duration::from_secs(25);
 /// What does not rest within this time never will.
-const PATIENCE: Duration = Duration::from_secs(900);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(900);
 
 type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 type Random = Arc<dyn Fn() -> u128 + Send + Sync>;
@@ -89,7 +89,7 @@ impl Simulated {
         let faults = Faults::new(way, seed);
         let direct = Rest::new(client(&control, "scenario"));
         plane::install_kinds(&direct).await.map_err(|error| PlayError(error.to_string()))?;
-        let through = Rest::new(Client::new(faults.before(CONTROL, passage(&control)), "default"));
+        let through = Rest::new(Client::new(faults.before(CONTROL, connection(&control)), "default"));
         let ctx = Ctx::new(through, Members::new(Settings::default()), feature_gates.clone(), now.clone());
         policy_impact.see(ctx.cache.clone());
         let mut simulated = Self {
@@ -176,8 +176,8 @@ impl Simulated {
     }
 
     fn reach(&self, name: &str, member: &Member) {
-        let passage = self.faults.before(name, passage(member.server()));
-        self.ctx.members.insert(name, Rest::new(Client::new(passage, "default")));
+        let connection = self.faults.before(name, connection(member.server()));
+        self.ctx.members.insert(name, Rest::new(Client::new(connection, "default")));
     }
 
     /// Stops all controllers; whatever they remember is lost. Then starts new ones.
@@ -209,13 +209,13 @@ impl Simulated {
     /// Lets time pass until nothing happens any more.
     pub async fn settle(&self) -> Result<(), PlayError> {
         let rest = match self.way {
-            Way::Failures => REST_WITH_FAILURES,
-            Way::Plain | Way::Restarts | Way::Delays => REST,
+            Way::Failures => IDLE_PERIOD_WITH_FAILURES,
+            Way::Plain | Way::Restarts | Way::Delays => IDLE_PERIOD,
         };
         let begun = Instant::now();
         let mut last = (self.revisions(), Instant::now());
-        while begun.elapsed() < PATIENCE {
-            tokio::time::sleep(LOOK).await;
+        while begun.elapsed() < SETTLE_TIMEOUT {
+            tokio::time::sleep(POLL_INTERVAL).await;
             let revisions = self.revisions();
             let is_kept_back = !self.ctx.coalescer.is_empty();
             if revisions != last.0 || self.faults.is_under_way() || is_kept_back {
@@ -224,7 +224,10 @@ impl Simulated {
                 return Ok(());
             }
         }
-        Err(PlayError(format!("the control plane does not come to rest within {} s", PATIENCE.as_secs())))
+        Err(PlayError(format!(
+            "the control plane does not come to rest within {} s",
+            SETTLE_TIMEOUT.as_secs()
+        )))
     }
 
     fn revisions(&self) -> Vec<u64> {
@@ -248,7 +251,7 @@ fn client(server: &ApiServer, who: &str) -> Client {
     Client::new(server.trusting(Identity::internal(who)), "default")
 }
 
-fn passage(server: &ApiServer) -> apiserver::InProcess {
+fn connection(server: &ApiServer) -> apiserver::InProcess {
     server.trusting(Identity::untracked("longshore"))
 }
 
@@ -264,8 +267,8 @@ fn clock() -> Now {
 
 /// Ids that follow from a seed.
 fn ids(seed: u64) -> Random {
-    let dice = Dice::new(seed ^ u64::MAX);
-    Arc::new(move || u128::from(dice.roll()) << 64 | u128::from(dice.roll()))
+    let random = SeededRandom::new(seed ^ u64::MAX);
+    Arc::new(move || u128::from(random.next_number()) << 64 | u128::from(random.next_number()))
 }
 
 fn node(cluster: &Cluster) -> NodeSpec {

@@ -40,7 +40,7 @@ const LIVE_WAIT_MAX: Duration = Duration::from_secs(60);
 
 impl Step {
     /// Whether a live control plane cannot be made to do this, unless its keeper helps.
-    pub fn needs_hands(&self) -> bool {
+    pub fn needs_host(&self) -> bool {
         matches!(&self.action, Action::Wait(time) if *time > LIVE_WAIT_MAX) || self.is_about_clusters()
     }
 
@@ -213,10 +213,13 @@ impl Written {
         let acts =
             matches!(action, Action::Apply(_) | Action::Edit(..) | Action::Touch(_) | Action::Delete(_));
         if !acts && (place.is_some() || rejected.is_some() || !warned.is_empty()) {
-            return Err(format!("{title}: only what changes objects can have `in`, `rejected` and `warned`"));
+            return Err(format!(
+                "{title}: only steps that change objects can have `in`, `rejected` and \
+                                `warned`"
+            ));
         }
         if approved && !matches!(action, Action::Apply(_) | Action::Edit(..)) {
-            return Err(format!("{title}: only what writes objects can have `approved`"));
+            return Err(format!("{title}: only steps that write objects can have `approved`"));
         }
         let title = say.clone().unwrap_or(title);
         Ok(Step { title, said: say, text, action, place, rejected, approved, warned, line })
@@ -357,7 +360,7 @@ fn manifests(apply: Value) -> Result<Vec<Value>, String> {
 
 /// Reads `90s`, `5m` or `1h`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let unreadable = || format!("{text:?} is no time; write 90s, 5m or 1h");
+    let unreadable = || format!("{text:?} is not a duration; write 90s, 5m or 1h");
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(unreadable)?;
     let seconds = match unit {
         "s" => 1,

@@ -8,10 +8,10 @@ use controllers::gates::FeatureGates;
 use controllers::members::Settings;
 use serde_json::Value;
 
-use crate::ending::{Ending, differences, ending};
 use crate::environment::Environment;
 use crate::error::PlayError;
 use crate::file::Scenario;
+use crate::final_state::{FinalState, differences, final_state};
 use crate::live::Live;
 use crate::play::{Failure, Player};
 use crate::simulated::Simulated;
@@ -31,7 +31,7 @@ pub struct Options {
 
 /// What became of one scenario in one way.
 #[derive(Debug)]
-pub struct Outcome<'a> {
+pub struct ScenarioResult<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
     /// The way.
@@ -58,7 +58,7 @@ pub enum Verdict {
 }
 
 /// Plays scenarios in this process; `tell` is called for each as soon as it ends.
-pub fn run(scenarios: &[Scenario], options: &Options, tell: impl Fn(&Outcome<'_>) + Sync) {
+pub fn run(scenarios: &[Scenario], options: &Options, tell: impl Fn(&ScenarioResult<'_>) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.clamp(1, scenarios.len().max(1)) {
@@ -71,29 +71,29 @@ pub fn run(scenarios: &[Scenario], options: &Options, tell: impl Fn(&Outcome<'_>
     });
 }
 
-fn run_one(scenario: &Scenario, options: &Options, tell: &impl Fn(&Outcome<'_>)) {
-    let mut plain: Option<Ending> = None;
+fn run_one(scenario: &Scenario, options: &Options, tell: &impl Fn(&ScenarioResult<'_>)) {
+    let mut plain: Option<FinalState> = None;
     for &way in &options.ways {
         let begun = Instant::now();
         let verdict = match simulate(scenario, way, options.seed) {
             Err(failure) => Verdict::Failed(failure),
-            Ok(ending) => match &plain {
+            Ok(final_state) => match &plain {
                 None => {
-                    plain = (way == Way::Plain).then_some(ending);
+                    plain = (way == Way::Plain).then_some(final_state);
                     Verdict::Passed
                 }
-                Some(plain) => match differences(plain, &ending) {
+                Some(plain) => match differences(plain, &final_state) {
                     lines if lines.is_empty() => Verdict::Passed,
                     lines => Verdict::Differs(lines),
                 },
             },
         };
-        tell(&Outcome { scenario, way, seed: Some(options.seed), verdict, took: begun.elapsed() });
+        tell(&ScenarioResult { scenario, way, seed: Some(options.seed), verdict, took: begun.elapsed() });
     }
 }
 
 /// Plays a scenario in a runtime of its own.
-fn simulate(scenario: &Scenario, way: Way, seed: u64) -> Result<Ending, Failure> {
+fn simulate(scenario: &Scenario, way: Way, seed: u64) -> Result<FinalState, Failure> {
     let trouble = |PlayError(trouble)| Failure::before_the_first_step(vec![trouble]);
     let feature_gates = feature_gates(&scenario.gates).map_err(trouble)?;
     simulated_time().map_err(trouble)?.block_on(async {
@@ -107,7 +107,7 @@ fn simulate(scenario: &Scenario, way: Way, seed: u64) -> Result<Ending, Failure>
                 // What is asked of members now and then has to be as new as the rest.
                 tokio::time::sleep(2 * Settings::default().status_every).await;
                 simulated.settle().await.map_err(trouble)?;
-                ending(&simulated).await.map_err(trouble)
+                final_state(&simulated).await.map_err(trouble)
             }
             Err(failure) => Err(failure),
         };
@@ -138,7 +138,7 @@ pub async fn run_live(
     scenarios: &[Scenario],
     live: &Live,
     gates: &BTreeMap<String, bool>,
-    tell: impl Fn(&Outcome<'_>),
+    tell: impl Fn(&ScenarioResult<'_>),
 ) {
     for scenario in scenarios {
         let begun = Instant::now();
@@ -149,7 +149,7 @@ pub async fn run_live(
                 None => play_live(scenario, live).await,
             },
         };
-        tell(&Outcome { scenario, way: Way::Plain, seed: None, verdict, took: begun.elapsed() });
+        tell(&ScenarioResult { scenario, way: Way::Plain, seed: None, verdict, took: begun.elapsed() });
     }
 }
 
@@ -198,7 +198,7 @@ fn unfit(
         }
         let object = joined.iter().find(|object| object["metadata"]["name"] == cluster.name.as_str());
         if !object.is_some_and(|object| cluster.is_described_by(object)) {
-            return Some(format!("it needs a {} of its own making", cluster.name));
+            return Some(format!("it needs a cluster {} with other properties", cluster.name));
         }
     }
     let names = joined.iter().filter_map(|object| object["metadata"]["name"].as_str());
@@ -206,7 +206,7 @@ fn unfit(
     if let Some(other) = names.into_iter().find(|name| !wanted(name)) {
         return Some(format!("it needs a control plane without {other}"));
     }
-    let beyond = scenario.steps.iter().find(|step| step.needs_hands() && !live.has_hands());
+    let beyond = scenario.steps.iter().find(|step| step.needs_host() && !live.has_host());
     beyond.map(|step| format!("{:?} can only be simulated", step.title))
 }
 

@@ -96,7 +96,8 @@ impl Counters {
         let mut failure = self.failure();
         match (failure.is_some(), failed) {
             (false, Some(error)) => {
-                tracing::error!(%error, "writes fail and are refused; is the disk full? reads go on");
+                tracing::error!(%error, "writes fail, so the store rejects them; reads still work. Check \
+                    whether the disk is full");
             }
             (true, None) => tracing::info!("writes succeed again"),
             (false, None) | (true, Some(_)) => {}
@@ -106,7 +107,7 @@ impl Counters {
 
     /// Records why nothing can be written any more until the store is opened again.
     pub(crate) fn give_up(&self, why: &str) {
-        // The reason is there before anybody looks for it.
+        // The reason is there before another thread reads it.
         *self.failure() = Some(why.to_owned());
         self.broken.store(true, Ordering::Release);
     }
@@ -179,7 +180,7 @@ fn open_log(
     let path = files.directory().join(&name);
     let mut file = files.open(&name).map_err(io_error("open", path.clone()))?;
     if newest.len > newest.end {
-        file.set_len(newest.end).map_err(io_error("cut the torn end of", path.clone()))?;
+        file.set_len(newest.end).map_err(io_error("truncate the torn end of", path.clone()))?;
     }
     settle(&mut *file, &newest).map_err(io_error("sync", path))?;
     Ok(Log::resume(file, newest.first, newest.end, segment_bytes))
@@ -234,7 +235,7 @@ impl Disk {
         self.snapshot = Some(installed.revision);
         self.closed.retain(|log| log.last > installed.revision);
         if self.stale.take_if(|stale| *stale <= installed.revision).is_some() {
-            tracing::info!("everything on disk is sealed with the newest key");
+            tracing::info!("everything on disk is encrypted with the newest key");
         }
         self.counters.snapshot_bytes.store(installed.bytes, Ordering::Relaxed);
         self.counters.snapshots.fetch_add(1, Ordering::Relaxed);
@@ -267,7 +268,7 @@ impl Disk {
     /// Looks whether writes that failed for want of room would succeed now.
     pub(crate) fn try_again(&mut self) {
         if let (None, Some(bytes)) = (&self.broken, self.failed_bytes) {
-            let found = self.log.find_room(bytes).map_err(|error| self.note(error));
+            let found = self.log.preallocate(bytes).map_err(|error| self.note(error));
             self.note_outcome(bytes, found.as_ref().err());
         }
     }
@@ -305,8 +306,8 @@ impl Disk {
         match error {
             AppendError::Undone(error) => error,
             AppendError::Broken(error) => {
-                tracing::error!(%error, "the store takes no more writes until it is opened again");
-                let action = format!("{} (no more writes until the store is opened again)", error.action);
+                tracing::error!(%error, "the store rejects all writes until it is reopened");
+                let action = format!("{} (the store rejects all writes until it is reopened)", error.action);
                 let error = StorageError { action, ..error };
                 self.broken = Some(error.clone());
                 self.counters.give_up(&error.to_string());

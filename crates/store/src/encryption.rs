@@ -69,7 +69,7 @@ impl Encryption {
         let Some((id, secret)) = self.keys.first().filter(|_| self.tables.contains(table)) else {
             return Ok(Cow::Borrowed(value));
         };
-        let failed = || StorageError::new("seal a value", std::io::Error::other("no randomness"));
+        let failed = || StorageError::new("encrypt a value", std::io::Error::other("no randomness"));
         let mut nonce = [0; NONCE_LEN];
         self.random.fill(&mut nonce).map_err(|_| failed())?;
         let mut body = value.to_vec();

@@ -38,7 +38,7 @@ pub enum WriteError {
         current: Option<Revision>,
     },
     /// The table name, the key or the value is longer than the store takes.
-    #[error("{what} of {bytes} bytes is larger than the limit of {limit}")]
+    #[error("{what} of {bytes} bytes exceeds the limit of {limit}")]
     TooLarge {
         /// Which part is too large.
         what: &'static str,
@@ -129,7 +129,8 @@ pub enum OpenError {
         source: io::Error,
     },
     /// A file was written by a version of the store that this one does not know.
-    #[error("{} has format version {found}, this program reads version {known}; use a newer program", file.display())]
+    #[error("{} has format version {found}, this program reads version {known}; use a newer version of \
+             longshore", file.display())]
     Version {
         /// The file.
         file: PathBuf,
@@ -139,7 +140,8 @@ pub enum OpenError {
         known: u32,
     },
     /// Values are sealed with a key that was not given.
-    #[error("{} holds values that are sealed with key {key}, which was not given; nothing was changed", file.display())]
+    #[error("{} contains values that are encrypted with key {key}, which was not given; nothing was \
+             changed", file.display())]
     Encrypted {
         /// The file.
         file: PathBuf,

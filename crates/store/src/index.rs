@@ -24,9 +24,9 @@ use crate::{
 };
 
 /// Entries read for each time the lock is taken: a few hundred microseconds.
-const SLICE: usize = 4096;
+const ENTRIES_PER_LOCK: usize = 4096;
 /// Events forgotten or packed for each time the lock is taken, which takes as long.
-const FORGOTTEN: usize = 64;
+const EVENTS_PER_LOCK: usize = 64;
 
 /// The tables behind their lock.
 #[derive(Default)]
@@ -135,10 +135,11 @@ impl Index {
     /// read at the revision of the first.
     pub(crate) fn found(&self, table: &str, range: Range<'_>) -> Result<Found, ReadError> {
         let wanted = range.limit.unwrap_or(usize::MAX);
-        let mut found = self.read().find(table, &Range { limit: Some(wanted.min(SLICE)), ..range })?;
+        let mut found =
+            self.read().find(table, &Range { limit: Some(wanted.min(ENTRIES_PER_LOCK)), ..range })?;
         while found.remaining > 0 && found.versions.len() < wanted {
             let after = found.versions.last().map(|version| version.key().clone());
-            let limit = Some(SLICE.min(wanted - found.versions.len()));
+            let limit = Some(ENTRIES_PER_LOCK.min(wanted - found.versions.len()));
             let slice =
                 Range { after: after.as_deref(), limit, at: Some(found.revision), prefix: range.prefix };
             let slice = self.read().find(table, &slice);
@@ -206,7 +207,7 @@ impl Index {
 
     fn compact_slice(&self, name: &str, revision: Revision) -> bool {
         let garbage = match self.write().tables.get_mut(name) {
-            Some(table) => table.compact(revision, FORGOTTEN),
+            Some(table) => table.compact(revision, EVENTS_PER_LOCK),
             None => Garbage::default(),
         };
         // The lock is free again: dropping thousands of values takes its time.
@@ -222,7 +223,7 @@ impl Index {
 
     fn pack_slice(&self, name: &str, whole: usize) -> bool {
         let garbage = match self.write().tables.get_mut(name) {
-            Some(table) => table.pack(whole, FORGOTTEN),
+            Some(table) => table.pack(whole, EVENTS_PER_LOCK),
             None => Garbage::default(),
         };
         !garbage.events.is_empty()
@@ -247,7 +248,7 @@ impl Index {
         let state = self.read();
         let compacted = Step::Compacted { oldest: state.compacted };
         let Some(table) = state.tables.get(&cursor.table) else { return compacted };
-        let Some(glance) = table.glance(cursor.place, &cursor.prefix, SLICE, take_max) else {
+        let Some(glance) = table.glance(cursor.place, &cursor.prefix, ENTRIES_PER_LOCK, take_max) else {
             return compacted;
         };
         cursor.place = glance.next;

@@ -55,9 +55,9 @@ impl Writer {
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             // The queue is dropped, so waiting callers get an error.
             if std::panic::catch_unwind(AssertUnwindSafe(|| work.run(jobs))).is_err() {
-                counters.give_up("the thread that writes has panicked; restart to try again");
+                counters.give_up("the writer thread panicked; restart the process to try again");
                 tracing::error!(
-                    "the store's writer panicked; no more writes until the store is opened again"
+                    "the store's writer thread panicked; the store rejects all writes until it is reopened"
                 );
             }
         });

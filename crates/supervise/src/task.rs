@@ -31,7 +31,7 @@ pub async fn keep_running<Running>(
         }
         let delay = backoff.failed();
         match ended {
-            Ok(()) => tracing::error!(task = name, ?delay, "a task ended by itself and is started again"),
+            Ok(()) => tracing::error!(task = name, ?delay, "a task ended unexpectedly and is restarted"),
             Err(panic) => panicked(&panic, delay),
         }
         tokio::select! {

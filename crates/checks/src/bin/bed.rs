@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use checks::kubernetes_clusters::{KubernetesClusters, Plane, Programs, play};
-use scenario::{Outcome, Scenario, Verdict};
+use scenario::{Scenario, ScenarioResult, Verdict};
 
 /// How many members a bed has on which nothing is played.
 const MEMBERS: usize = 3;
@@ -43,7 +43,7 @@ async fn run() -> Result<()> {
     let begun = Instant::now();
     // Passed, failed and skipped.
     let counts = Mutex::new([0_usize; 3]);
-    let tell = |outcome: &Outcome<'_>| {
+    let tell = |outcome: &ScenarioResult<'_>| {
         counts.lock().expect("no one panics while holding it")[place(&outcome.verdict)] += 1;
         // A reader that went away has heard enough.
         let _ = writeln!(std::io::stdout(), "{}", line(outcome));
@@ -52,7 +52,7 @@ async fn run() -> Result<()> {
     let [passed, failed, skipped] = counts.into_inner().expect("no one panics while holding it");
     let seconds = begun.elapsed().as_secs();
     writeln!(std::io::stdout(), "{passed} passed, {failed} failed, {skipped} skipped in {seconds} s")?;
-    ensure!(failed == 0, "{failed} scenarios did not go as expected");
+    ensure!(failed == 0, "{failed} scenarios failed");
     Ok(())
 }
 
@@ -73,7 +73,7 @@ fn place(verdict: &Verdict) -> usize {
     }
 }
 
-fn line(outcome: &Outcome<'_>) -> String {
+fn line(outcome: &ScenarioResult<'_>) -> String {
     let (path, took) = (outcome.scenario.path.display(), outcome.took.as_millis());
     match &outcome.verdict {
         Verdict::Passed => format!("ok      {path} ({took} ms)"),

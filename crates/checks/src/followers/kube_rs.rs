@@ -12,12 +12,12 @@ use kube::runtime::{reflector, watcher};
 use kube::{Api, ResourceExt as _};
 
 use super::account::Stretch;
-use super::{Copied, Seen};
-use crate::dice::Dice;
+use super::{Copied, FollowerState};
 use crate::log::Change;
+use crate::random::SeededRandom;
 
 /// How long a failed attempt waits for the next.
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 fn entry(object: &ConfigMap) -> (String, u64) {
     let revision = object.resource_version().and_then(|text| text.parse().ok());
@@ -41,8 +41,8 @@ struct Told {
 pub(super) async fn watch(
     api: Api<ConfigMap>,
     config: watcher::Config,
-    mut dice: Option<Dice>,
-    seen: Arc<Mutex<Seen>>,
+    mut random: Option<SeededRandom>,
+    seen: Arc<Mutex<FollowerState>>,
 ) {
     let mut events = watcher(api, config).boxed();
     let mut told = Told::default();
@@ -55,10 +55,10 @@ pub(super) async fn watch(
             }
             Err(error) => {
                 told.is_expired = is_expiry(&error);
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(RETRY_INTERVAL).await;
             }
         }
-        super::doze(&mut dice, 20, &seen).await;
+        super::doze(&mut random, 20, &seen).await;
     }
 }
 
@@ -68,7 +68,7 @@ fn is_expiry(error: &Error) -> bool {
 }
 
 impl Told {
-    fn check(&mut self, object: &ConfigMap, may_repeat: bool, seen: &mut Seen) -> (String, u64) {
+    fn check(&mut self, object: &ConfigMap, may_repeat: bool, seen: &mut FollowerState) -> (String, u64) {
         let (name, revision) = entry(object);
         let before = self.newest.insert(name.clone(), revision).unwrap_or(0);
         if revision < before || (revision == before && !may_repeat) {
@@ -77,7 +77,7 @@ impl Told {
         (name, revision)
     }
 
-    fn take(&mut self, event: &Event<ConfigMap>, seen: &mut Seen) {
+    fn take(&mut self, event: &Event<ConfigMap>, seen: &mut FollowerState) {
         match event {
             Event::Init => {
                 if self.is_following && !self.is_expired {
@@ -109,7 +109,7 @@ impl Told {
     }
 }
 
-fn put_together(event: Event<ConfigMap>, seen: &mut Seen) {
+fn put_together(event: Event<ConfigMap>, seen: &mut FollowerState) {
     match event {
         Event::Init | Event::InitApply(_) => {}
         Event::InitDone => seen.copy = seen.stretches.last().map(|stretch| stretch.listed.clone()),
@@ -124,7 +124,7 @@ fn put_together(event: Event<ConfigMap>, seen: &mut Seen) {
 }
 
 /// A reflector, whose own store is the copy.
-pub(super) async fn reflect(api: Api<ConfigMap>, config: watcher::Config, seen: Arc<Mutex<Seen>>) {
+pub(super) async fn reflect(api: Api<ConfigMap>, config: watcher::Config, seen: Arc<Mutex<FollowerState>>) {
     let (reader, writer) = reflector::store();
     let mut events = reflector(writer, watcher(api, config)).boxed();
     let mut told = Told::default();
@@ -139,7 +139,7 @@ pub(super) async fn reflect(api: Api<ConfigMap>, config: watcher::Config, seen: 
             }
             Err(error) => {
                 told.is_expired = is_expiry(&error);
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(RETRY_INTERVAL).await;
             }
         }
     }

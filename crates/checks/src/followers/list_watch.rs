@@ -11,11 +11,11 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
 
-use super::{Copied, Seen};
-use crate::dice::Dice;
+use super::{Copied, FollowerState};
+use crate::random::SeededRandom;
 
 const COLLECTION: &str = "/api/v1/namespaces/default/configmaps";
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Why a list or watch did not come to its end.
 enum Stop {
@@ -28,14 +28,19 @@ enum Stop {
 struct Reflector {
     client: Client,
     label: &'static str,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<FollowerState>>,
     /// The last revision that is known.
     revision: u64,
     copy: Copied,
 }
 
 /// Runs for ever; one that dozes sometimes does not look for a while.
-pub(super) async fn run(client: Client, label: &'static str, mut dice: Option<Dice>, seen: Arc<Mutex<Seen>>) {
+pub(super) async fn run(
+    client: Client,
+    label: &'static str,
+    mut random: Option<SeededRandom>,
+    seen: Arc<Mutex<FollowerState>>,
+) {
     let mut reflector = Reflector { client, label, seen, revision: 0, copy: Copied::new() };
     for turn in 0_usize.. {
         // Every other time the list comes through a watch.
@@ -44,13 +49,13 @@ pub(super) async fn run(client: Client, label: &'static str, mut dice: Option<Di
             _ => reflector.watch_list().await,
         };
         if listed.is_err() {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_INTERVAL).await;
             continue;
         }
         reflector.begin_span();
         while !matches!(reflector.watch().await, Err(Stop::Expired)) {
-            tokio::time::sleep(PAUSE).await;
-            super::doze(&mut dice, 3, &reflector.seen).await;
+            tokio::time::sleep(RETRY_INTERVAL).await;
+            super::doze(&mut random, 3, &reflector.seen).await;
         }
     }
 }

@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 /// How long a line may take to appear.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LINE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Lines that may wait to be looked at.
-const LINES_MAX: usize = 10_000;
+const BUFFERED_LINES_MAX: usize = 10_000;
 
 /// A command under way; it ends when this is dropped.
 pub struct Running {
@@ -20,7 +20,7 @@ pub struct Running {
 impl Running {
     pub(super) fn of(mut child: Child, line: &str) -> Self {
         let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        let (sender, lines) = sync_channel(LINES_MAX);
+        let (sender, lines) = sync_channel(BUFFERED_LINES_MAX);
         std::thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
                 if sender.send(line).is_err() {
@@ -34,7 +34,7 @@ impl Running {
     /// Waits for a line with this in it and gives the line.
     #[track_caller]
     pub fn until(&self, part: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + LINE_TIMEOUT;
         let mut seen = Vec::new();
         while let Ok(line) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             if line.contains(part) {
@@ -48,7 +48,7 @@ impl Running {
     /// Waits until the command ends by itself and gives its exit code.
     #[track_caller]
     pub fn end(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + LINE_TIMEOUT;
         loop {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(_) => {}

@@ -14,18 +14,18 @@ const TOKEN: &str = "/api/v1/namespaces/karmada-system/serviceaccounts/longshore
 
 /// Applies the manifests to a cluster and answers with a kubeconfig of the account in them.
 pub async fn account(cluster: &Cluster, directory: &Path) -> Result<PathBuf> {
-    let door = cluster.door();
+    let api_client = cluster.api_client();
     let text = std::fs::read_to_string(MANIFESTS).context("read the manifests")?;
     for document in text.split("\n---\n") {
         let object: Value = serde_saphyr::from_str(document).context("read a manifest")?;
         let path = collection(&object).with_context(|| format!("find the place of {object}"))?;
-        let (status, answer) = door.request(Method::POST, &path, object.to_string()).await;
+        let (status, answer) = api_client.request(Method::POST, &path, object.to_string()).await;
         ensure!(status.is_success() || status.as_u16() == 409, "apply to {path}: {answer}");
     }
     let request = json!({
         "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": { "expirationSeconds": 86_400 },
     });
-    let (_, answer) = door.request(Method::POST, TOKEN, request.to_string()).await;
+    let (_, answer) = api_client.request(Method::POST, TOKEN, request.to_string()).await;
     let token = answer["status"]["token"].as_str().with_context(|| format!("no token: {answer}"))?;
     let file = directory.join("controllers-kubeconfig");
     let kubeconfig = std::fs::read_to_string(&cluster.kubeconfig)?;

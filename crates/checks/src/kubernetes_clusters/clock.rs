@@ -11,9 +11,9 @@ use jiff::{SignedDuration, Timestamp};
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../checks/clock/clock.c");
 /// How far it jumps at once: less than the controllers' patience with a request that is under way.
-const STRIDE: Duration = Duration::from_secs(4);
+const STEP: Duration = Duration::from_secs(4);
 /// How long the controllers have for each jump.
-const PAUSE: Duration = Duration::from_millis(50);
+const STEP_PAUSE: Duration = Duration::from_millis(50);
 
 /// A clock that is ahead of the machine's.
 pub struct Clock {
@@ -53,11 +53,11 @@ impl Clock {
     pub async fn pass(&mut self, time: Duration) -> Result<()> {
         let mut left = time.as_secs();
         while left > 0 {
-            let stride = left.min(STRIDE.as_secs());
+            let stride = left.min(STEP.as_secs());
             left -= stride;
             self.seconds += i64::try_from(stride)?;
             self.show()?;
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(STEP_PAUSE).await;
         }
         Ok(())
     }

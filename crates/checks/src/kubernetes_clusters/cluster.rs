@@ -14,7 +14,7 @@ use super::{Programs, free_port};
 use crate::client::ApiClient;
 
 /// How long a cluster may take to be ready: four of them may share two processors.
-const PATIENCE: Duration = Duration::from_secs(180);
+const READY_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// What a cluster is for; it decides which of Kubernetes' controllers it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,11 +134,11 @@ impl Cluster {
     pub async fn until_ready(&mut self) -> Result<()> {
         let begun = std::time::Instant::now();
         while !self.is_ready().await {
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > READY_TIMEOUT {
                 bail!(
                     "{} is not ready after {} s:\n{}",
                     self.name,
-                    PATIENCE.as_secs(),
+                    READY_TIMEOUT.as_secs(),
                     self.server.last_words()
                 );
             }
@@ -166,7 +166,7 @@ impl Cluster {
     }
 
     /// A small client with the administrator's rights.
-    pub fn door(&self) -> ApiClient {
+    pub fn api_client(&self) -> ApiClient {
         ApiClient::open(&self.kubeconfig)
     }
 

@@ -18,7 +18,7 @@ use member::{NodeSpec, Nodes, Passage, Stages};
 use super::cluster::Cluster;
 
 /// How soon a server that is away is asked again.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The machines of one member.
 pub struct Machines(Nodes);
@@ -46,10 +46,10 @@ impl Machines {
     }
 
     /// Ends them and takes them out of the cluster, which is to get others.
-    pub(super) async fn scrap(self, cluster: &Cluster, name: &str) {
+    pub(super) async fn remove_nodes(self, cluster: &Cluster, name: &str) {
         self.shut_down().await;
         let path = format!("/api/v1/nodes/{}", node_name(name));
-        cluster.door().request(Method::DELETE, &path, "").await;
+        cluster.api_client().request(Method::DELETE, &path, "").await;
     }
 
     /// Ends them.
@@ -82,7 +82,7 @@ async fn ask(client: kube::Client, request: Request<Full<Bytes>>) -> Result<Resp
                 let bytes = frames.filter_map(|part| std::future::ready(part.ok()));
                 return Ok(Response::from_parts(head, Body::stream(bytes)));
             }
-            Err(_) => tokio::time::sleep(PAUSE).await,
+            Err(_) => tokio::time::sleep(RETRY_INTERVAL).await,
         }
     }
 }

@@ -20,7 +20,7 @@ use super::{KubernetesClusters, free_port, until};
 mod joined;
 
 /// How long controllers and members may take to be ready.
-const PATIENCE: Duration = Duration::from_secs(90);
+const READY_TIMEOUT: Duration = Duration::from_secs(90);
 /// The lease of the replica that leads.
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/karmada-system/leases/longshore-controllers";
 
@@ -130,7 +130,7 @@ impl Plane {
         self.health = health;
         self.start_all()?;
         let ready =
-            until("that a replica is ready", PATIENCE, async || self.ready_replicas().await > 0).await;
+            until("that a replica is ready", READY_TIMEOUT, async || self.ready_replicas().await > 0).await;
         ready.with_context(|| self.last_words())
     }
 
@@ -154,7 +154,7 @@ impl Plane {
         if self.replicas.iter_mut().all(Process::is_running) {
             return Ok(());
         }
-        self.bed.control.door().request(Method::DELETE, LEASE, "").await;
+        self.bed.control.api_client().request(Method::DELETE, LEASE, "").await;
         self.restart().await
     }
 
@@ -174,7 +174,7 @@ impl Plane {
     pub async fn restart(&mut self) -> Result<()> {
         self.replicas.iter_mut().for_each(Process::end);
         self.start_all()?;
-        until("that a replica is ready", PATIENCE, async || self.ready_replicas().await > 0).await
+        until("that a replica is ready", READY_TIMEOUT, async || self.ready_replicas().await > 0).await
     }
 
     /// Starts every replica that does not run.

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 
 /// How long a server may take to end when it is asked to.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often is looked whether it has.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A program with its arguments, running or not.
 pub struct Process {
@@ -59,8 +59,8 @@ impl Process {
         // If SIGTERM cannot be sent, the process is killed below.
         let _ = Command::new("kill").arg(pid.to_string()).status();
         let begun = Instant::now();
-        while self.is_running() && begun.elapsed() < PATIENCE {
-            std::thread::sleep(LOOK);
+        while self.is_running() && begun.elapsed() < STOP_TIMEOUT {
+            std::thread::sleep(POLL_INTERVAL);
         }
         self.kill();
     }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
-use scenario::{Cluster, Failure, Host, Live, Outcome, Scenario, Verdict, Way};
+use scenario::{Cluster, Failure, Host, Live, Scenario, ScenarioResult, Verdict, Way};
 
-use super::keeper::keep;
+use super::host::serve_host_operations;
 use super::plane::Plane;
 use super::{KubernetesClusters, Programs};
 
@@ -39,14 +39,14 @@ pub async fn play(
     binary: &Path,
     beds: usize,
     scenarios: &[Scenario],
-    tell: impl Fn(&Outcome<'_>) + Sync,
+    tell: impl Fn(&ScenarioResult<'_>) + Sync,
 ) -> Result<()> {
     let left: Mutex<Vec<&Scenario>> = Mutex::new(scenarios.iter().rev().collect());
     let lanes = (0..beds).map(|_| async {
         let mut lane = Lane::start(programs, binary).await?;
         while let Some(scenario) = next(&left, lane.setup.as_ref()) {
             let failed = AtomicBool::new(false);
-            let listen = |outcome: &Outcome<'_>| {
+            let listen = |outcome: &ScenarioResult<'_>| {
                 failed.store(matches!(outcome.verdict, Verdict::Failed(_)), Ordering::Relaxed);
                 tell(outcome);
             };
@@ -102,7 +102,7 @@ impl Lane {
     }
 
     /// A bed that cannot be made ready is the scenario's failure; the next scenario finds it in an unknown state.
-    async fn play_or_tell(&mut self, scenario: &Scenario, tell: &impl Fn(&Outcome<'_>)) {
+    async fn play_or_tell(&mut self, scenario: &Scenario, tell: &impl Fn(&ScenarioResult<'_>)) {
         let begun = Instant::now();
         let Err(error) = self.play(scenario, tell).await else { return };
         self.setup = None;
@@ -113,16 +113,21 @@ impl Lane {
             whys: Vec::new(),
         };
         let (verdict, took) = (Verdict::Failed(failure), begun.elapsed());
-        tell(&Outcome { scenario, way: Way::Plain, seed: None, verdict, took });
+        tell(&ScenarioResult { scenario, way: Way::Plain, seed: None, verdict, took });
     }
 
-    async fn play(&mut self, scenario: &Scenario, tell: &impl Fn(&Outcome<'_>)) -> Result<()> {
+    async fn play(&mut self, scenario: &Scenario, tell: &impl Fn(&ScenarioResult<'_>)) -> Result<()> {
         self.prepare(Setup::of(scenario)).await?;
         let (hands, asked) = Host::new();
         let live = Live::connect(&self.plane.bed.control.kubeconfig, &self.plane.members()).await?;
-        let live = live.with_hands(hands);
+        let live = live.with_host(hands);
         let scenarios = std::slice::from_ref(scenario);
-        keep(&mut self.plane, asked, scenario::run_live(scenarios, &live, &scenario.gates, tell)).await;
+        serve_host_operations(
+            &mut self.plane,
+            asked,
+            scenario::run_live(scenarios, &live, &scenario.gates, tell),
+        )
+        .await;
         if scenario.changes_clusters() {
             self.plane.forget_members()?;
             self.setup = None;

@@ -30,7 +30,7 @@ async fn what_is_compacted_is_kept() {
             store.write(write(&format!("other/{round}"), other)).await.expect("written");
             if number % 20 == 19 {
                 // The poll interval is shorter than the time in which files are removed.
-                std::thread::sleep(LOOK * 3);
+                std::thread::sleep(POLL_INTERVAL * 3);
                 store.compact(store.revision()).await.expect("compacted");
             }
         }

@@ -56,7 +56,7 @@ const REASONS: &[(&str, &str, &str, &str)] = &[
     ("GetDependenciesSucceed", "Normal", "template", "the list of what it needs changed"),
     ("GetReplicasSucceed", "Normal", "template", "its replicas were read while its policy was applied"),
     ("InterpretHealthSucceed", "Normal", "Work", "the health of the member's object changed"),
-    ("LastCopyKept", "Warning", BOTH, "a copy should leave, and stays because nothing else fits (M2)"),
+    ("LastCopyKept", "Warning", BOTH, "a copy should leave, and stays because no other cluster fits (M2)"),
     ("PreemptPolicyFailed", "Warning", "template", "a policy could not take it from another"),
     ("PreemptPolicySucceed", "Normal", "template", "a policy took it from another (P5)"),
     (

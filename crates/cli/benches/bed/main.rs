@@ -18,7 +18,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
 const ALL: [&str; 3] = ["member1", "member2", "member3"];
 const CHANGES: usize = 50;
 /// How long no component may write before the system counts as idle: status updates are debounced for some seconds.
-const REST: Duration = Duration::from_secs(8);
+const IDLE_PERIOD: Duration = Duration::from_secs(8);
 /// Karmada v1.18.2, tuned (QPS 2000, 20 workers), on 2 cores with three members: its controllers and its scheduler.
 const KARMADA_CPU_SECONDS_PER_TEMPLATE: f64 = 0.3;
 
@@ -29,8 +29,8 @@ async fn main() {
     let bed = KubernetesClusters::start(&programs, ALL.len()).await.expect("the bed starts");
     let plane = Plane::start(bed, Path::new(BINARY), 1, &[]).await.expect("Longshore starts on it");
     let drive = Drive {
-        control: plane.bed.control.door(),
-        members: plane.bed.members.iter().map(checks::kubernetes_clusters::Cluster::door).collect(),
+        control: plane.bed.control.api_client(),
+        members: plane.bed.members.iter().map(checks::kubernetes_clusters::Cluster::api_client).collect(),
     };
     let mut stage = Stage { plane, drive };
     story(&mut stage, count).await;
@@ -51,7 +51,7 @@ impl Stage {
     /// Waits until no component writes any more, apart from periodic writes such as lease renewals.
     async fn rest(&self) {
         let (mut last, mut since) = (self.writes(), Instant::now());
-        while since.elapsed() < REST {
+        while since.elapsed() < IDLE_PERIOD {
             tokio::time::sleep(Duration::from_millis(500)).await;
             let now = self.writes();
             if now != last {
@@ -136,7 +136,7 @@ async fn part(stage: &mut Stage, name: &str, count: usize, run: impl AsyncFnOnce
     let processor = stage.processor_seconds() - before;
     say(&format!("{name}\n  time, s                               {seconds:10.2}"));
     say(&format!("  processor time of the controllers, s  {processor:10.2}"));
-    for (after, (before, place)) in stage.writes().iter().zip(writes.iter().zip(PLACES)) {
+    for (after, (before, place)) in stage.writes().iter().zip(writes.iter().zip(SERVER_NAMES)) {
         for line in after.since(before).told(count) {
             say(&format!("  {place}: {line}"));
         }
@@ -144,4 +144,4 @@ async fn part(stage: &mut Stage, name: &str, count: usize, run: impl AsyncFnOnce
     Cost { seconds, processor }
 }
 
-const PLACES: [&str; 4] = ["control plane", "member1", "member2", "member3"];
+const SERVER_NAMES: [&str; 4] = ["control plane", "member1", "member2", "member3"];

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::places;
+use crate::data_directory;
 
 /// How often the copy of a store is retried because one of its files was replaced meanwhile.
-const TRIES: usize = 10;
+const COPY_RETRIES_MAX: usize = 10;
 
 /// Copies a directory and everything in it, directories before files and the store of the control plane last.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
@@ -26,7 +26,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
             copy_file(&path, &target).with_context(|| format!("copy {}", path.display()))?;
             continue;
         }
-        places::private_directory(&target)?;
+        data_directory::private_directory(&target)?;
         match is_store(&path) {
             true => copy_store(&path, &target)?,
             false => copy(&path, &target)?,
@@ -56,7 +56,7 @@ fn store_files(directory: &Path) -> io::Result<Vec<String>> {
 /// listed and copied anew.
 fn copy_store(from: &Path, to: &Path) -> Result<()> {
     let doing = || format!("copy the store {}", from.display());
-    for _ in 0..TRIES {
+    for _ in 0..COPY_RETRIES_MAX {
         let names = store_files(from).with_context(doing)?;
         match copy_all(from, to, &names) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -68,7 +68,7 @@ fn copy_store(from: &Path, to: &Path) -> Result<()> {
             copied => return copied.with_context(doing),
         }
     }
-    Err(anyhow::anyhow!("its files are replaced all the time")).with_context(doing)
+    Err(anyhow::anyhow!("the store replaces its files faster than they can be copied")).with_context(doing)
 }
 
 fn copy_all(from: &Path, to: &Path, names: &[String]) -> io::Result<()> {

@@ -40,7 +40,7 @@ impl Answers {
 pub struct Health {
     /// What is running.
     pub ctx: Ctx,
-    /// Says that this replica is about to end.
+    /// Says that this replica is shutting down.
     pub ending: CancellationToken,
 }
 
@@ -58,8 +58,8 @@ impl Health {
     fn unready(&self) -> Option<String> {
         let ended = self.ctx.supervisor.failure();
         ended.or_else(|| match (self.ending.is_cancelled(), self.ctx.cache.is_synced()) {
-            (true, _) => Some("this replica is about to end".to_owned()),
-            (false, false) => Some("not everything has been listed yet".to_owned()),
+            (true, _) => Some("this replica is shutting down".to_owned()),
+            (false, false) => Some("the informers have not synced yet".to_owned()),
             (false, true) => None,
         })
     }

@@ -17,15 +17,15 @@ use crate::certificates::{AUTHORITY_DAYS, LEAF_DAYS, Pair, make_authority, serve
 /// The Secret that has them.
 pub const SECRET: &str = "longshore-webhook-certificates";
 /// When the server's certificate is made anew.
-const RENEW: &str = "longshore.io/renew-after";
+const RENEW_AFTER: &str = "longshore.io/renew-after";
 /// When the authority is made anew.
-const RENEW_AUTHORITY: &str = "longshore.io/renew-authority-after";
+const RENEW_AUTHORITY_AFTER: &str = "longshore.io/renew-authority-after";
 /// Whom the server's certificate is for.
-const NAMES: &str = "longshore.io/names";
+const NAMES_ANNOTATION: &str = "longshore.io/names";
 /// How long before they were made certificates are valid: as long as `certificates` dates them back.
-const DATED_BACK: SignedDuration = SignedDuration::from_hours(1);
+const BACKDATED: SignedDuration = SignedDuration::from_hours(1);
 /// How many write conflicts with other replicas are tolerated.
-const TRIES: u32 = 5;
+const CONFLICT_RETRIES_MAX: u32 = 5;
 
 /// The Secret with the certificates, and the names that they are for.
 pub struct Keys {
@@ -75,7 +75,7 @@ impl Keys {
     pub async fn current(&self, in_use: Option<&Kept>, now: Timestamp) -> Result<Kept> {
         let collection = Collection::new("v1", "secrets", &self.namespace);
         let path = collection.object(SECRET);
-        for _ in 0..TRIES {
+        for _ in 0..CONFLICT_RETRIES_MAX {
             let found: Option<Value> = self.control.get(&path).await?;
             let before = found.as_ref().and_then(read).filter(Kept::is_usable);
             let kept = next(before.as_ref(), in_use, &self.names.join(","), now)?;
@@ -95,7 +95,7 @@ impl Keys {
                 Err(error) => return Err(error.into()),
             }
         }
-        anyhow::bail!("others change the Secret {SECRET} all the time")
+        anyhow::bail!("the Secret {SECRET} keeps changing")
     }
 
     fn secret(&self, kept: &Kept, version: Option<&str>) -> Value {
@@ -108,9 +108,9 @@ impl Keys {
                 "namespace": self.namespace,
                 "labels": { api::labels::SYSTEM: api::labels::TRUE },
                 "annotations": {
-                    RENEW: kept.renew.to_string(),
-                    RENEW_AUTHORITY: kept.renew_authority.to_string(),
-                    NAMES: kept.names,
+                    RENEW_AFTER: kept.renew.to_string(),
+                    RENEW_AUTHORITY_AFTER: kept.renew_authority.to_string(),
+                    NAMES_ANNOTATION: kept.names,
                 },
             },
             "data": {
@@ -142,9 +142,9 @@ fn read(secret: &Value) -> Option<Kept> {
         authority: pair("ca")?,
         server: pair("tls")?,
         bundle: text("bundle.crt")?,
-        renew: annotation(RENEW)?.parse().ok()?,
-        renew_authority: annotation(RENEW_AUTHORITY)?.parse().ok()?,
-        names: annotation(NAMES)?.to_owned(),
+        renew: annotation(RENEW_AFTER)?.parse().ok()?,
+        renew_authority: annotation(RENEW_AUTHORITY_AFTER)?.parse().ok()?,
+        names: annotation(NAMES_ANNOTATION)?.to_owned(),
     })
 }
 
@@ -156,13 +156,13 @@ fn used_for(days: i64) -> SignedDuration {
 /// Whether a certificate with this rotation time is usable now: not due for rotation, and not made by a clock that was
 /// ahead, in which case it would not be valid yet.
 fn is_good(renew: Timestamp, days: i64, now: Timestamp) -> bool {
-    let begins = renew.checked_sub(used_for(days) + DATED_BACK);
+    let begins = renew.checked_sub(used_for(days) + BACKDATED);
     now < renew && begins.is_ok_and(|begins| begins <= now)
 }
 
 /// The certificates to keep: the same as before, unless they get old or are for other names.
 fn next(before: Option<&Kept>, in_use: Option<&Kept>, names: &str, now: Timestamp) -> Result<Kept> {
-    let after = |days: i64| now.checked_add(used_for(days)).context("the clock is far off");
+    let after = |days: i64| now.checked_add(used_for(days)).context("the system clock is out of range");
     let authority_stays = |before: &&Kept| is_good(before.renew_authority, AUTHORITY_DAYS, now);
     let (authority, bundle, renew_authority) = match before.filter(authority_stays) {
         Some(before) => (before.authority.clone(), before.bundle.clone(), before.renew_authority),

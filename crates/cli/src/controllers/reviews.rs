@@ -44,7 +44,7 @@ impl Access {
         let token = token.trim().to_owned();
         if token.len() < TOKEN_BYTES_MIN {
             bail!(
-                "{} has fewer than {TOKEN_BYTES_MIN} bytes; make one with `openssl rand -hex 32`",
+                "{} has fewer than {TOKEN_BYTES_MIN} bytes; create a token with `openssl rand -hex 32`",
                 file.display()
             );
         }
@@ -96,10 +96,14 @@ impl Reviews {
             _ => return text(StatusCode::NOT_FOUND, "not found"),
         };
         if !self.access.admits(client, request.headers()) {
-            return text(StatusCode::UNAUTHORIZED, "only the API server may ask; see docs/operate.md");
+            return text(
+                StatusCode::UNAUTHORIZED,
+                "only the API server may call the webhooks; see \
+                docs/operate.md",
+            );
         }
         let Ok(_admitted) = self.admitted.clone().try_acquire_owned() else {
-            return text(StatusCode::TOO_MANY_REQUESTS, "too many reviews are under way");
+            return text(StatusCode::TOO_MANY_REQUESTS, "too many reviews are in progress");
         };
         let reviewed = tokio::time::timeout(REVIEW_TIMEOUT, self.review(request.into_body(), judge)).await;
         reviewed.unwrap_or_else(|_| text(StatusCode::SERVICE_UNAVAILABLE, "the review took too long"))
@@ -111,7 +115,7 @@ impl Reviews {
         judge: fn(&Reviewer, &Value) -> Result<Value, NoReview>,
     ) -> Response<Full<Bytes>> {
         let Ok(body) = Limited::new(body, REVIEW_BYTES_MAX).collect().await else {
-            return text(StatusCode::PAYLOAD_TOO_LARGE, "the review is too large or broke off");
+            return text(StatusCode::PAYLOAD_TOO_LARGE, "the review is too large or incomplete");
         };
         self.compute(body.to_bytes(), judge).await
     }
@@ -124,7 +128,7 @@ impl Reviews {
         judge: fn(&Reviewer, &Value) -> Result<Value, NoReview>,
     ) -> Response<Full<Bytes>> {
         let Ok(permit) = self.computing.clone().acquire_owned().await else {
-            return text(StatusCode::SERVICE_UNAVAILABLE, "this replica is about to end");
+            return text(StatusCode::SERVICE_UNAVAILABLE, "this replica is shutting down");
         };
         let reviewer = self.reviewer.clone();
         let judged = tokio::task::spawn_blocking(move || {

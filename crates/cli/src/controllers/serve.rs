@@ -27,17 +27,17 @@ use super::answers::{Answers, Client};
 use super::keys::Kept;
 
 /// How long a client may take to shake hands or to send the head of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many connections a port takes at once.
 const CONNECTIONS_MAX: usize = 512;
 /// How long responses in flight may take after the listener stopped accepting connections.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The certificate that is shown. Clones show the same one.
 #[derive(Clone, Debug)]
-pub struct Shown(Arc<RwLock<Arc<CertifiedKey>>>);
+pub struct ServingCertificate(Arc<RwLock<Arc<CertifiedKey>>>);
 
-impl Shown {
+impl ServingCertificate {
     /// Shows this one.
     pub fn new(kept: &Kept) -> Result<Self> {
         Ok(Self(Arc::new(RwLock::new(kept.certified()?))))
@@ -84,7 +84,7 @@ pub fn client_authorities(file: &Path) -> Result<RootCertStore> {
     }
 }
 
-impl ResolvesServerCert for Shown {
+impl ResolvesServerCert for ServingCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.0.read().recovered().clone())
     }
@@ -120,7 +120,9 @@ pub async fn serve(
             match acceptor {
                 None => connection(stream, Client { is_certified: false }, answers, watcher).await,
                 Some(acceptor) => {
-                    if let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await {
+                    if let Ok(Ok(stream)) =
+                        tokio::time::timeout(HEADER_READ_TIMEOUT, acceptor.accept(stream)).await
+                    {
                         let is_certified = stream.get_ref().1.peer_certificates().is_some();
                         connection(stream, Client { is_certified }, answers, watcher).await;
                     }
@@ -131,7 +133,7 @@ pub async fn serve(
     // The listener is closed: new connections are refused at once, and the client finds another replica.
     drop(listener);
     // Connections that take longer are closed.
-    let _ = tokio::time::timeout(LAST_ANSWERS, open.shutdown()).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, open.shutdown()).await;
 }
 
 async fn connection(
@@ -145,7 +147,7 @@ async fn connection(
         async move { Ok::<_, Infallible>(answers.answer(client, request).await) }
     });
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_READ_TIMEOUT);
     // A client that goes away in the middle has nothing to be told.
     let _ = watcher.watch(builder.serve_connection(TokioIo::new(stream), service)).await;
 }
@@ -202,7 +204,10 @@ mod tests {
         stop.cancel();
         let begun = std::time::Instant::now();
         served.await.expect("it ends");
-        assert!(begun.elapsed() < LAST_ANSWERS, "nobody waits for connections on which nothing is under way");
+        assert!(
+            begun.elapsed() < DRAIN_TIMEOUT,
+            "nobody waits for connections on which nothing is under way"
+        );
         assert_eq!(stream.read(&mut [0; 1]).await.expect("it was closed"), 0);
         assert!(TcpStream::connect(address).await.is_err());
     }

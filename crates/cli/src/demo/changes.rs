@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use decide::activation::{Activation, Follows, HoldWhy};
 use decide::claim::ClaimReason;
-use scenario::{Found, Subject};
+use scenario::{Subject, TemplateState};
 use serde_json::Value;
 
-use crate::text::Paint;
+use crate::terminal_text::Paint;
 
 /// How something is compared with before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,9 +67,9 @@ pub struct Change {
 }
 
 /// Everything about a template, each with how it compares with before.
-pub fn changes(hero: &Subject<'_>) -> Vec<Change> {
-    let before = hero.before.as_ref().map(facts).unwrap_or_default();
-    let now = hero.now.as_ref().map(facts).unwrap_or_default();
+pub fn changes(subject: &Subject<'_>) -> Vec<Change> {
+    let before = subject.before.as_ref().map(facts).unwrap_or_default();
+    let now = subject.now.as_ref().map(facts).unwrap_or_default();
     let labels: BTreeSet<&(u8, String)> = before.iter().chain(&now).map(|(label, _)| label).collect();
     let of = |facts: &[Fact], wanted: &(u8, String)| {
         facts.iter().find(|(label, _)| label == wanted).map(|(_, text)| text.clone())
@@ -99,7 +99,7 @@ const MEMBER: u8 = 2;
 const WAITS: u8 = 3;
 const HELD: u8 = 4;
 
-fn facts(found: &Found) -> Vec<Fact> {
+fn facts(found: &TemplateState) -> Vec<Fact> {
     let fact = |order: u8, label: &str, text: String| ((order, label.to_owned()), text);
     let owner = found.claimed_by.clone().unwrap_or_else(|| "nobody".to_owned());
     let mut facts = vec![fact(CLAIM, "claimed by", owner)];

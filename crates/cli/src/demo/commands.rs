@@ -1,25 +1,25 @@
 //! The kubectl command line for a step, as it really was done.
 
-use scenario::{NarratedAction, Reference, Scene};
+use scenario::{PlayedStep, Reference, StoryAction};
 use serde_json::{Value, json};
 
 /// The columns that a command may take before it goes on in the next line.
 const COLUMNS: usize = 80;
 
 /// The commands of a step, each as it would be typed.
-pub fn shown(scene: &Scene<'_>) -> Vec<String> {
-    let kubectl = match scene.place {
+pub fn shown(played: &PlayedStep<'_>) -> Vec<String> {
+    let kubectl = match played.place {
         None => "kubectl".to_owned(),
         Some(member) => format!("kubectl --context {member}"),
     };
-    match &scene.deed {
-        NarratedAction::Apply(manifests, text) => applied(&kubectl, manifests, text),
-        NarratedAction::Edit(reference, patch, text) => vec![edited(&kubectl, reference, patch, text)],
-        NarratedAction::Delete(references) => {
+    match &played.action {
+        StoryAction::Apply(manifests, text) => applied(&kubectl, manifests, text),
+        StoryAction::Edit(reference, patch, text) => vec![edited(&kubectl, reference, patch, text)],
+        StoryAction::Delete(references) => {
             let delete = |reference: &Reference| format!("$ {kubectl} delete {}", object(reference));
             references.iter().map(delete).collect()
         }
-        NarratedAction::Look(_) | NarratedAction::Other => Vec::new(),
+        StoryAction::Look(_) | StoryAction::Other => Vec::new(),
     }
 }
 

@@ -8,28 +8,28 @@ use apimachinery::selector::LabelSelector;
 use plane::reports::{CopyReport, Delivery, TemplateReport};
 use serde_json::{Value, json};
 
-use super::asked::Question;
+use super::list::ListRequest;
 use super::{Arguments, Form};
 use crate::connection::Control;
 use crate::output::{self, Format};
 use crate::watch::{View, watch};
-use crate::{Hint, text};
+use crate::{Hint, terminal_text};
 
 /// Prints the copies that the control plane reports.
-pub async fn run(arguments: &Arguments, control: &Control, question: &Question) -> Result<()> {
+pub async fn run(arguments: &Arguments, control: &Control, list_request: &ListRequest) -> Result<()> {
     if arguments.watch {
         return watch(async || {
-            let copies = copies(arguments, control, question).await?;
+            let copies = copies(arguments, control, list_request).await?;
             Ok(View::of(table(&copies, arguments.all_namespaces), false))
         })
         .await;
     }
-    let copies = copies(arguments, control, question).await?;
+    let copies = copies(arguments, control, list_request).await?;
     if let Some(missing) =
-        question.names.iter().find(|name| !copies.iter().any(|copy| copy.template.name == **name))
+        list_request.names.iter().find(|name| !copies.iter().any(|copy| copy.template.name == **name))
     {
-        let hint = Hint("`longshore why` tells why it is in no cluster".to_owned());
-        let what = format!("{} {missing:?} not found in any cluster", question.kind.plural);
+        let hint = Hint("`longshore why` explains why it is in no cluster".to_owned());
+        let what = format!("{} {missing:?} not found in any cluster", list_request.kind.plural);
         return Err(anyhow::Error::new(hint).context(what));
     }
     match arguments.output {
@@ -41,12 +41,12 @@ pub async fn run(arguments: &Arguments, control: &Control, question: &Question) 
         }
         Some(Form::Name) => {
             let names: BTreeSet<&str> = copies.iter().map(|copy| copy.template.name.as_str()).collect();
-            let kind = question.kind.printed();
+            let kind = list_request.kind.printed();
             output::print(&names.into_iter().map(|name| format!("{kind}/{name}\n")).collect::<String>())
         }
         None | Some(Form::Wide) => match copies.is_empty() {
             true => {
-                output::tell("No resources found.");
+                output::print_message("No resources found.");
                 Ok(())
             }
             false => output::print(&table(&copies, arguments.all_namespaces)),
@@ -55,14 +55,18 @@ pub async fn run(arguments: &Arguments, control: &Control, question: &Question) 
 }
 
 /// The copies that are asked for.
-async fn copies(arguments: &Arguments, control: &Control, question: &Question) -> Result<Vec<CopyReport>> {
+async fn copies(
+    arguments: &Arguments,
+    control: &Control,
+    list_request: &ListRequest,
+) -> Result<Vec<CopyReport>> {
     let answer = control.computed_report::<Vec<CopyReport>>("copies").await?;
     let mut copies: Vec<CopyReport> =
-        answer.report.into_iter().filter(|copy| is_meant(copy, question)).collect();
+        answer.report.into_iter().filter(|copy| is_meant(copy, list_request)).collect();
     if !arguments.clusters.is_empty() {
         copies.retain(|copy| arguments.clusters.contains(&copy.cluster));
     }
-    if let Some(selector) = &question.selector {
+    if let Some(selector) = &list_request.selector {
         let selector =
             LabelSelector::parse(selector).map_err(|error| anyhow!("read the selector: {error}"))?;
         let templates = control.computed_report::<Vec<TemplateReport>>("templates").await?.report;
@@ -73,12 +77,14 @@ async fn copies(arguments: &Arguments, control: &Control, question: &Question) -
     Ok(copies)
 }
 
-fn is_meant(copy: &CopyReport, question: &Question) -> bool {
+fn is_meant(copy: &CopyReport, list_request: &ListRequest) -> bool {
     let key = &copy.template;
-    key.kind == question.kind.kind
-        && key.group() == question.kind.group()
-        && (question.namespace.is_empty() || !question.kind.namespaced || key.namespace == question.namespace)
-        && (question.names.is_empty() || question.names.contains(&key.name))
+    key.kind == list_request.kind.kind
+        && key.group() == list_request.kind.group()
+        && (list_request.namespace.is_empty()
+            || !list_request.kind.namespaced
+            || key.namespace == list_request.namespace)
+        && (list_request.names.is_empty() || list_request.names.contains(&key.name))
 }
 
 fn table(copies: &[CopyReport], with_namespace: bool) -> String {
@@ -100,7 +106,7 @@ fn table(copies: &[CopyReport], with_namespace: bool) -> String {
             place.into_iter().chain(cells).collect()
         })
         .collect();
-    text::table(&header, &rows)
+    terminal_text::table(&header, &rows)
 }
 
 /// What became of a copy; while it is suspended it is not what the template says.

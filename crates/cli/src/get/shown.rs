@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use api::annotations::CACHED_FROM_CLUSTER;
 use serde_json::{Value, json};
 
-use crate::get::asked::{Answer, Question, metadata, text};
-use crate::text;
+use crate::get::list::{Answer, ListRequest, metadata, text};
+use crate::terminal_text;
 
 /// What `kubectl apply` keeps of what it applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -36,7 +36,7 @@ pub fn table(answers: &[(String, Answer)], with_namespace: bool, is_wide: bool) 
     }
     // By name, so that the members of one object stand together.
     rows.sort();
-    text::table(&header, &rows)
+    terminal_text::table(&header, &rows)
 }
 
 /// Members may be of different versions, so a cell is found by the title of its column.
@@ -50,9 +50,9 @@ fn cell(answer: &Answer, row: &Value, title: &str) -> String {
 }
 
 /// Each name once, as kubectl takes it.
-pub fn names(question: &Question, answers: &[(String, Answer)]) -> String {
+pub fn names(list_request: &ListRequest, answers: &[(String, Answer)]) -> String {
     let names: BTreeSet<&str> = answers.iter().flat_map(|(_, answer)| answer.names()).collect();
-    names.into_iter().map(|name| format!("{}/{name}\n", question.kind.printed())).collect()
+    names.into_iter().map(|name| format!("{}/{name}\n", list_request.kind.printed())).collect()
 }
 
 /// The objects of one member, each with where it comes from. Values of Secrets are not shown.

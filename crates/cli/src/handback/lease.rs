@@ -9,10 +9,10 @@ use controllers::rest::{Collection, Path, Rest};
 use serde_json::Value;
 
 use crate::Hint;
-use crate::progress::saying;
+use crate::progress::with_progress;
 
 /// How long a Lease lasts that does not say so, in seconds.
-const LEASE_SECONDS: u64 = 15;
+const DEFAULT_LEASE_SECONDS: u64 = 15;
 
 /// Where the Lease of the controllers is.
 pub fn path(namespace: &str) -> Path {
@@ -20,14 +20,14 @@ pub fn path(namespace: &str) -> Path {
 }
 
 /// Fails while a replica of the controllers leads.
-pub async fn nobody_leads(control: &Rest, namespace: &str) -> Result<()> {
+pub async fn check_no_leader(control: &Rest, namespace: &str) -> Result<()> {
     let Some(first) = held(control, namespace).await? else { return Ok(()) };
-    let seconds = first["leaseDurationSeconds"].as_u64().unwrap_or(LEASE_SECONDS);
+    let seconds = first["leaseDurationSeconds"].as_u64().unwrap_or(DEFAULT_LEASE_SECONDS);
     let wait = async {
         tokio::time::sleep(Duration::from_secs(seconds + 1)).await;
         held(control, namespace).await
     };
-    let then = saying("waiting whether the controllers still lead", wait).await?;
+    let then = with_progress("waiting to see whether the controllers still renew their lease", wait).await?;
     match then.filter(|then| *then != first) {
         None => Ok(()),
         Some(then) => {

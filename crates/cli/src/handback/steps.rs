@@ -14,9 +14,9 @@ use super::lease;
 use crate::kinds::Kinds;
 
 /// How long an API server may go on asking webhooks that are deleted.
-const WEBHOOKS_FORGOTTEN: Duration = Duration::from_secs(60);
+const WEBHOOK_UNLOAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often a write is tried meanwhile.
-const RETRY: Duration = Duration::from_millis(500);
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// One thing to be done.
 #[derive(Debug, PartialEq)]
@@ -68,7 +68,7 @@ pub async fn steps(control: &Rest, snapshot: &Snapshot, namespace: &str) -> Resu
     let secret = Collection::new("v1", "secrets", namespace).object(crate::controllers::CERTIFICATES);
     for (what, path) in [
         ("the webhooks' certificates", secret),
-        ("the note about feature gates", plane::note_path()),
+        ("the ConfigMap with the feature gates", plane::note_path()),
         ("the lease", lease::path(namespace)),
     ] {
         there(control, &mut steps, format!("delete {what}: {path}"), path).await?;
@@ -122,9 +122,9 @@ pub async fn take(control: &Rest, step: &Step) -> Result<()> {
             Ok(()) | Err(Error::NotFound { .. }) => return Ok(()),
             // API servers ask webhooks that were deleted for a moment longer.
             Err(Error::Refused { code: 500, .. } | Error::Conflict { .. })
-                if begun.elapsed() < WEBHOOKS_FORGOTTEN =>
+                if begun.elapsed() < WEBHOOK_UNLOAD_TIMEOUT =>
             {
-                tokio::time::sleep(RETRY).await;
+                tokio::time::sleep(RETRY_INTERVAL).await;
             }
             Err(error) => return Err(anyhow::Error::new(error).context(step.says.clone())),
         }

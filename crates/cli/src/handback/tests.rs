@@ -79,7 +79,8 @@ async fn m5_nothing_of_ours_is_left_and_what_is_the_users_stays() {
             "ConfigMap default/conf: remove longshore.io/claim",
             "delete the definition rolloutpolicies.policy.karmada.io and every RolloutPolicy",
             "delete the definition clusterrolloutpolicies.policy.karmada.io and every ClusterRolloutPolicy",
-            "delete the note about feature gates: /api/v1/namespaces/kube-public/configmaps/longshore-feature-gates",
+            "delete the ConfigMap with the feature gates: \
+             /api/v1/namespaces/kube-public/configmaps/longshore-feature-gates",
         ]
     );
     // Broken off after some of it, it goes on where it was.
@@ -116,9 +117,9 @@ async fn controllers_that_lead_are_not_cut_off() {
             "spec": { "holderIdentity": holder, "leaseDurationSeconds": 15 },
         })
     };
-    lease::nobody_leads(&control, "default").await.expect("there is no lease");
+    lease::check_no_leader(&control, "default").await.expect("there is no lease");
     control.create(&leases, &lease("one")).await.expect("the server answers");
-    lease::nobody_leads(&control, "default").await.expect("it was not renewed");
+    lease::check_no_leader(&control, "default").await.expect("it was not renewed");
     let renewing = async {
         loop {
             tokio::time::sleep(std::time::Duration::from_secs(2)).await;
@@ -128,7 +129,7 @@ async fn controllers_that_lead_are_not_cut_off() {
     };
     tokio::select! {
         () = renewing => unreachable!("it never ends"),
-        leads = lease::nobody_leads(&control, "default") => {
+        leads = lease::check_no_leader(&control, "default") => {
             let error = format!("{:#}", leads.expect_err("it is renewed"));
             assert!(error.contains("controllers still run (one holds the lease"), "{error}");
         }
@@ -137,5 +138,5 @@ async fn controllers_that_lead_are_not_cut_off() {
         .merge(&lease::path("default"), &json!({ "spec": { "holderIdentity": "" } }))
         .await
         .expect("the server answers");
-    lease::nobody_leads(&control, "default").await.expect("it was given back");
+    lease::check_no_leader(&control, "default").await.expect("it was given back");
 }

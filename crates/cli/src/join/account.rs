@@ -32,9 +32,9 @@ const TOKEN_USER: &str = "kubernetes.io/service-account.name";
 /// The label by which API servers note the day on which a token was last used.
 const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
 /// How long the member may take to make a token, to take a namespace away, or to be asked with a new token.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MEMBER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often is looked whether it has.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Our account in a member.
 pub struct Account {
@@ -58,33 +58,39 @@ impl Account {
         Self { former, ..self }
     }
 
-    async fn binding(&self, far: &Rest) -> Result<Option<Value>> {
+    async fn binding(&self, member: &Rest) -> Result<Option<Value>> {
         let path = Collection::new(RBAC, "clusterrolebindings", "").object(&self.role);
-        far.get(&path).await.with_context(|| format!("read {} in the cluster", self.role))
+        member.get(&path).await.with_context(|| format!("read {} in the cluster", self.role))
     }
 
     /// The namespace in which an account of this name has rights.
-    pub async fn found(&self, far: &Rest) -> Result<Option<String>> {
-        let binding = self.binding(far).await?;
+    pub async fn found(&self, member: &Rest) -> Result<Option<String>> {
+        let binding = self.binding(member).await?;
         Ok(binding.and_then(|binding| Some(binding["subjects"][0]["namespace"].as_str()?.to_owned())))
     }
 
     /// Makes sure that no other control plane has the account: to take it over would shut that one out.
-    pub async fn is_free(&self, far: &Rest, control: &str) -> Result<()> {
-        let binding = self.binding(far).await?;
+    pub async fn is_free(&self, member: &Rest, control: &str) -> Result<()> {
+        let binding = self.binding(member).await?;
         if binding.is_none_or(|binding| binding["metadata"]["annotations"][JOINED_BY] == control) {
             return Ok(());
         }
-        let hint = "choose another name; if nobody uses that account any more, remove it with `longshore unjoin` \
-                    and --cluster-kubeconfig";
+        let hint = "choose another name; if no control plane uses that account any more, remove it with \
+                    `longshore unjoin NAME --cluster-kubeconfig FILE`";
         Err(anyhow::Error::new(Hint(hint.to_owned()))
             .context(format!("account {} in the cluster belongs to another control plane", self.user)))
     }
 
     /// Makes the account, or brings it in line, and has new tokens made.
-    pub async fn make(&self, far: &Rest, control: &str, scope: &RoleScope, seconds: i64) -> Result<Tokens> {
-        if !self.is_place_there(far).await? {
-            let made = self.make_place(far, control).await;
+    pub async fn make(
+        &self,
+        member: &Rest,
+        control: &str,
+        scope: &RoleScope,
+        seconds: i64,
+    ) -> Result<Tokens> {
+        if !self.namespace_exists(member).await? {
+            let made = self.create_namespace(member, control).await;
             made.with_context(|| format!("make namespace {} in the cluster", self.namespace))?;
         }
         for user in [IMPERSONATOR, &self.user] {
@@ -92,32 +98,32 @@ impl Account {
                 "apiVersion": "v1", "kind": "ServiceAccount", "metadata": self.metadata(user),
             });
             let path = Collection::new("v1", "serviceaccounts", &self.namespace).object(user);
-            far.apply(&path, &account, true).await.with_context(|| format!("make account {user}"))?;
+            member.apply(&path, &account, true).await.with_context(|| format!("make account {user}"))?;
         }
-        self.grant(far, control, scope, self.former.as_deref()).await?;
-        let controllers = self.token(far, &self.user, seconds).await?;
-        let impersonator = self.token(far, IMPERSONATOR, seconds).await?;
+        self.grant(member, control, scope, self.former.as_deref()).await?;
+        let controllers = self.token(member, &self.user, seconds).await?;
+        let impersonator = self.token(member, IMPERSONATOR, seconds).await?;
         Ok(Tokens { controllers, impersonator })
     }
 
     /// Whether the namespace exists. One that a recent `unjoin` deleted may still be terminating.
-    async fn is_place_there(&self, far: &Rest) -> Result<bool> {
+    async fn namespace_exists(&self, member: &Rest) -> Result<bool> {
         let path = Collection::new("v1", "namespaces", "").object(&self.namespace);
         let begun = tokio::time::Instant::now();
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < MEMBER_TIMEOUT {
             let namespace: Option<Value> =
-                far.get(&path).await.with_context(|| format!("read namespace {}", self.namespace))?;
+                member.get(&path).await.with_context(|| format!("read namespace {}", self.namespace))?;
             match namespace {
                 None => return Ok(false),
                 Some(found) if found["metadata"]["deletionTimestamp"].is_null() => return Ok(true),
-                Some(_) => tokio::time::sleep(LOOK).await,
+                Some(_) => tokio::time::sleep(POLL_INTERVAL).await,
             }
         }
-        bail!("namespace {} in the cluster is being deleted and does not go", self.namespace)
+        bail!("namespace {} in the cluster is still being deleted", self.namespace)
     }
 
     /// Makes the namespace, and notes that on it: only then it goes when we leave.
-    async fn make_place(&self, far: &Rest, control: &str) -> Result<(), Error> {
+    async fn create_namespace(&self, member: &Rest, control: &str) -> Result<(), Error> {
         let namespace = json!({
             "apiVersion": "v1", "kind": "Namespace",
             "metadata": {
@@ -125,7 +131,7 @@ impl Account {
                 "annotations": { JOINED_BY: control },
             },
         });
-        match far.create(&Collection::new("v1", "namespaces", ""), &namespace).await {
+        match member.create(&Collection::new("v1", "namespaces", ""), &namespace).await {
             Ok(_) | Err(Error::Conflict { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -140,32 +146,32 @@ impl Account {
     }
 
     /// Makes every other token void, and takes the account away from where it was before.
-    pub async fn end_others(
+    pub async fn revoke_other_tokens(
         &self,
-        far: &Rest,
+        member: &Rest,
         control: &str,
         scope: &RoleScope,
         tokens: &Tokens,
     ) -> Result<()> {
         let kept = [&tokens.controllers.secret, &tokens.impersonator.secret];
-        let is_shared = self.is_shared(far).await?;
-        let others = self.tokens(far, is_shared).await?.into_iter().filter(|name| !kept.contains(&name));
-        self.remove_tokens(far, others).await?;
+        let is_shared = self.is_shared(member).await?;
+        let others = self.tokens(member, is_shared).await?.into_iter().filter(|name| !kept.contains(&name));
+        self.remove_tokens(member, others).await?;
         let Some(former) = &self.former else { return Ok(()) };
-        self.grant(far, control, scope, None).await?;
+        self.grant(member, control, scope, None).await?;
         let (user, role) = (self.user.clone(), self.role.clone());
         let before = Self { namespace: former.clone(), former: None, user, role };
-        before.vacate(far).await.map(drop)
+        before.delete_account(member).await.map(drop)
     }
 
     /// Makes new tokens void that turned out to be of no use.
-    pub async fn take_back(&self, far: &Rest, tokens: Tokens) -> Result<()> {
-        self.remove_tokens(far, [tokens.controllers.secret, tokens.impersonator.secret]).await
+    pub async fn revoke_new_tokens(&self, member: &Rest, tokens: Tokens) -> Result<()> {
+        self.remove_tokens(member, [tokens.controllers.secret, tokens.impersonator.secret]).await
     }
 
-    async fn remove_tokens(&self, far: &Rest, secrets: impl IntoIterator<Item = String>) -> Result<()> {
+    async fn remove_tokens(&self, member: &Rest, secrets: impl IntoIterator<Item = String>) -> Result<()> {
         for name in secrets {
-            let removed = remove(far, &self.secrets().object(&name)).await;
+            let removed = remove(member, &self.secrets().object(&name)).await;
             removed.with_context(|| format!("delete token {name}"))?;
         }
         Ok(())
@@ -173,7 +179,7 @@ impl Account {
 
     /// The Secrets with tokens of our accounts, including those made by other clients. If another control plane has an
     /// account in the namespace, it shares the impersonator; then only Secrets made for us are ours.
-    async fn tokens(&self, far: &Rest, is_shared: bool) -> Result<Vec<String>> {
+    async fn tokens(&self, member: &Rest, is_shared: bool) -> Result<Vec<String>> {
         let mut found = Vec::new();
         let each = |item: api::Unread| {
             let secret: Value = item.read().unwrap_or_default();
@@ -181,7 +187,7 @@ impl Account {
                 found.extend(secret["metadata"]["name"].as_str().map(str::to_owned));
             }
         };
-        far.pages(&self.secrets(), "", each).await.context("list tokens in the cluster")?;
+        member.pages(&self.secrets(), "", each).await.context("list tokens in the cluster")?;
         Ok(found)
     }
 
@@ -194,7 +200,7 @@ impl Account {
     }
 
     /// Whether another control plane has its account in the same namespace.
-    async fn is_shared(&self, far: &Rest) -> Result<bool> {
+    async fn is_shared(&self, member: &Rest) -> Result<bool> {
         let mut others = 0;
         let each = |item: api::Unread| {
             let account: Value = item.read().unwrap_or_default();
@@ -202,43 +208,45 @@ impl Account {
             others += usize::from(name.starts_with("karmada-") && name != IMPERSONATOR && name != self.user);
         };
         let accounts = Collection::new("v1", "serviceaccounts", &self.namespace);
-        far.pages(&accounts, "", each).await.context("list accounts in the cluster")?;
+        member.pages(&accounts, "", each).await.context("list accounts in the cluster")?;
         Ok(others > 0)
     }
 
     /// Takes the account away, and what it may do. If the namespace stays, the answer says why.
-    pub async fn end(&self, far: &Rest) -> Result<Option<String>> {
-        self.revoke_in_namespaces(far, &[]).await?;
+    pub async fn end(&self, member: &Rest) -> Result<Option<String>> {
+        self.revoke_in_namespaces(member, &[]).await?;
         for plural in ["clusterrolebindings", "clusterroles"] {
-            remove(far, &Collection::new(RBAC, plural, "").object(&self.role)).await?;
+            remove(member, &Collection::new(RBAC, plural, "").object(&self.role)).await?;
         }
-        self.vacate(far).await
+        self.delete_account(member).await
     }
 
-    async fn vacate(&self, far: &Rest) -> Result<Option<String>> {
+    async fn delete_account(&self, member: &Rest) -> Result<Option<String>> {
         let accounts = Collection::new("v1", "serviceaccounts", &self.namespace);
-        let is_shared = self.is_shared(far).await?;
-        let tokens = self.tokens(far, is_shared).await?;
+        let is_shared = self.is_shared(member).await?;
+        let tokens = self.tokens(member, is_shared).await?;
         if !is_shared {
-            remove(far, &accounts.object(IMPERSONATOR)).await?;
+            remove(member, &accounts.object(IMPERSONATOR)).await?;
         }
-        remove(far, &accounts.object(&self.user)).await?;
-        self.remove_tokens(far, tokens).await?;
-        self.leave_place(far).await
+        remove(member, &accounts.object(&self.user)).await?;
+        self.remove_tokens(member, tokens).await?;
+        self.delete_namespace_if_empty(member).await
     }
 
     /// Deletes the namespace if it is ours and empty. Karmada's usual one is not marked where Karmada made it.
-    async fn leave_place(&self, far: &Rest) -> Result<Option<String>> {
+    async fn delete_namespace_if_empty(&self, member: &Rest) -> Result<Option<String>> {
         let path = Collection::new("v1", "namespaces", "").object(&self.namespace);
-        let Some(namespace) = far.get::<Value>(&path).await? else { return Ok(None) };
+        let Some(namespace) = member.get::<Value>(&path).await? else { return Ok(None) };
         let metadata = &namespace["metadata"];
         if !metadata["annotations"][JOINED_BY].is_string() && self.namespace != CLUSTER_NAMESPACE {
-            return Ok(Some("joining did not make it".to_owned()));
+            return Ok(Some("`longshore join` did not create it".to_owned()));
         }
-        match contents::stranger(far, &self.namespace).await {
-            Ok(None) => far.delete(&path, metadata["uid"].as_str()).await.map(|()| None).map_err(Into::into),
-            Ok(Some(stranger)) => Ok(Some(format!("{stranger} is in it"))),
-            Err(error) => Ok(Some(format!("nobody can tell what is in it: {error:#}"))),
+        match contents::foreign_object(member, &self.namespace).await {
+            Ok(None) => {
+                member.delete(&path, metadata["uid"].as_str()).await.map(|()| None).map_err(Into::into)
+            }
+            Ok(Some(foreign_object)) => Ok(Some(format!("it contains {foreign_object}"))),
+            Err(error) => Ok(Some(format!("its contents cannot be listed: {error:#}"))),
         }
     }
 }

@@ -16,28 +16,26 @@ use crate::Hint;
 /// How the cluster to join is found.
 #[derive(clap::Args, Default)]
 #[command(next_help_heading = "The cluster")]
-pub struct Whereabouts {
-    /// The kubeconfig of the cluster, with the rights of an administrator
+pub struct ClusterFlags {
+    /// Kubeconfig of the member cluster, with administrator rights
     #[arg(long, value_name = "FILE")]
     pub cluster_kubeconfig: Option<PathBuf>,
-    /// The context in it [default: its current one]
+    /// Context in that kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME")]
     pub cluster_context: Option<String>,
-    /// Where the account is made there, and its credentials are kept here [default: where they are, or
-    /// karmada-cluster]
+    /// Namespace of the service account in the cluster, and of the Secret with its token in the control plane [default:
+    /// the present one, or karmada-cluster]
     #[arg(long, value_name = "NAMESPACE")]
     pub cluster_namespace: Option<String>,
-    /// The address by which the controllers reach the cluster [default: the one it has joined with, or that of the
-    /// kubeconfig]
+    /// URL at which the controllers reach the cluster [default: the present one, or that of the kubeconfig]
     #[arg(long, value_name = "URL")]
     pub cluster_endpoint: Option<String>,
-    /// The proxy by which the controllers reach the cluster [default: the one it has joined with, or that of the
-    /// kubeconfig]
+    /// Proxy through which the controllers reach the cluster [default: the present one, or that of the kubeconfig]
     #[arg(long, value_name = "URL")]
     pub cluster_proxy_url: Option<String>,
 }
 
-impl Whereabouts {
+impl ClusterFlags {
     /// Where the account and its credentials are, or will be; `known` is the member as it has joined.
     pub fn namespace(&self, known: Option<&Cluster>) -> String {
         let joined_with = known.and_then(|known| Some(known.spec.secret_ref.as_ref()?.namespace.clone()));
@@ -48,18 +46,18 @@ impl Whereabouts {
 }
 
 /// The cluster at the other end.
-pub struct Far {
+pub struct MemberCluster {
     /// Where requests go.
     pub rest: Rest,
     /// What the kubeconfig says about it.
-    pub told: Told,
+    pub kubeconfig_cluster: KubeconfigCluster,
 }
 
-impl Far {
+impl MemberCluster {
     /// Finds it.
-    pub async fn open(arguments: &Whereabouts) -> Result<Self> {
+    pub async fn open(arguments: &ClusterFlags) -> Result<Self> {
         let file = arguments.cluster_kubeconfig.as_ref().ok_or_else(|| {
-            let hint = Hint("name the kubeconfig of the cluster with --cluster-kubeconfig".to_owned());
+            let hint = Hint("pass the kubeconfig of the cluster with --cluster-kubeconfig".to_owned());
             anyhow::Error::new(hint).context("find the cluster")
         })?;
         let kubeconfig =
@@ -68,21 +66,23 @@ impl Far {
             KubeConfigOptions { context: arguments.cluster_context.clone(), ..KubeConfigOptions::default() };
         let config = kube::Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
         let mut config = config.with_context(|| format!("use the kubeconfig {}", file.display()))?;
-        let told = of_context(&kubeconfig, arguments.cluster_context.as_deref());
-        let told = told.context("the kubeconfig names no cluster for the context")?;
+        let kubeconfig_cluster = of_context(&kubeconfig, arguments.cluster_context.as_deref());
+        let kubeconfig_cluster =
+            kubeconfig_cluster.context("the kubeconfig has no cluster for the context")?;
         config.default_retry = false;
         config.connect_timeout = Some(std::time::Duration::from_secs(5));
         let rest = Rest::new(kube::Client::try_from(config).context("use the kubeconfig of the cluster")?);
-        Ok(Self { rest, told: Told(told) })
+        Ok(Self { rest, kubeconfig_cluster: KubeconfigCluster(kubeconfig_cluster) })
     }
 
     /// The id of the cluster, independent of its name.
     pub async fn id(&self) -> Result<String> {
         let id = identity(&self.rest).await.map_err(|error| {
-            let hint = "does it run, and may the user of the kubeconfig read there?";
-            anyhow::Error::new(Hint(hint.to_owned())).context(error).context("ask the cluster who it is")
+            let hint = "check that it runs and that the user of the kubeconfig may read there: `kubectl \
+                        --kubeconfig FILE get namespace kube-system`";
+            anyhow::Error::new(Hint(hint.to_owned())).context(error).context("read the id of the cluster")
         })?;
-        id.context("the cluster has no namespace kube-system, so it cannot be told from others")
+        id.context("the cluster has no namespace kube-system, whose uid is its id")
     }
 }
 
@@ -102,9 +102,9 @@ fn of_context(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<Value> {
 }
 
 /// What a kubeconfig says about a cluster.
-pub struct Told(pub Value);
+pub struct KubeconfigCluster(pub Value);
 
-impl Told {
+impl KubeconfigCluster {
     /// Its address.
     pub fn endpoint(&self) -> &str {
         self.text("server")
@@ -128,9 +128,10 @@ impl Told {
         }
         match self.text("certificate-authority") {
             "" => {
-                let hint = "name the authority that signed the cluster's certificate in its kubeconfig";
+                let hint = "add certificate-authority-data, or insecure-skip-tls-verify, to the cluster in \
+                            its kubeconfig";
                 Err(anyhow::Error::new(Hint(hint.to_owned()))
-                    .context("the kubeconfig says nobody whom to believe"))
+                    .context("the kubeconfig has no certificate authority for the cluster"))
             }
             file => std::fs::read(file).with_context(|| format!("read {file}")),
         }
@@ -151,7 +152,7 @@ mod tests {
     fn the_namespace_is_the_one_it_has_joined_with_unless_a_flag_names_another() {
         let check = |said: Option<&str>, joined_with: Option<&str>, expected: &str| {
             let arguments =
-                Whereabouts { cluster_namespace: said.map(str::to_owned), ..Whereabouts::default() };
+                ClusterFlags { cluster_namespace: said.map(str::to_owned), ..ClusterFlags::default() };
             let known = joined_with.map(|namespace| {
                 let spec = json!({ "secretRef": { "namespace": namespace, "name": "m" } });
                 serde_json::from_value::<Cluster>(json!({ "metadata": {}, "spec": spec })).expect("a cluster")

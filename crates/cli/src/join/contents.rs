@@ -6,7 +6,7 @@ use controllers::rest::{Collection, Path, Rest};
 use serde_json::Value;
 
 /// Something in a namespace that is not in every new one, as kubectl would name it.
-pub async fn stranger(rest: &Rest, namespace: &str) -> Result<Option<String>> {
+pub async fn foreign_object(rest: &Rest, namespace: &str) -> Result<Option<String>> {
     for (api_version, plural) in kinds(rest).await? {
         let mut found = None;
         let each = |item: api::Unread| {

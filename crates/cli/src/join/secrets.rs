@@ -8,7 +8,7 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::account::Tokens;
-use super::place::{CA_BUNDLE, Place};
+use super::endpoint::{CA_BUNDLE, MemberEndpoint};
 use super::remove;
 
 /// The Secret of the account that acts for users.
@@ -17,7 +17,7 @@ pub fn impersonator(name: &str) -> String {
 }
 
 /// What the controllers need to get in.
-pub fn credentials(place: &Place, tokens: &Tokens) -> Value {
+pub fn credentials(place: &MemberEndpoint, tokens: &Tokens) -> Value {
     json!({ CA_BUNDLE: bytes(&place.authority), "token": bytes(tokens.controllers.text.as_bytes()) })
 }
 
@@ -27,10 +27,10 @@ fn bytes(bytes: &[u8]) -> Value {
 
 /// Writes the credentials and then the Cluster, so that no controller finds a Cluster without credentials. The Cluster
 /// owns them: they are deleted with it.
-pub async fn keep(
+pub async fn write_credentials(
     control: &Rest,
     namespace: &str,
-    place: &Place,
+    place: &MemberEndpoint,
     tokens: &Tokens,
     cluster: &Value,
 ) -> Result<()> {
@@ -77,7 +77,7 @@ async fn write(
 }
 
 /// Deletes the credentials of a member that has gone, or never came.
-pub async fn forget(control: &Rest, namespace: &str, name: &str) -> Result<()> {
+pub async fn delete_credentials(control: &Rest, namespace: &str, name: &str) -> Result<()> {
     let collection = Collection::new("v1", "secrets", namespace);
     for secret in [name.to_owned(), impersonator(name)] {
         let path = collection.object(&secret);

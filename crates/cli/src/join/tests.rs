@@ -14,17 +14,17 @@ fn arguments(words: &[&str]) -> Arguments {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn place(endpoint: &str, proxy: &str) -> Place {
+fn place(endpoint: &str, proxy: &str) -> MemberEndpoint {
     let (endpoint, proxy) = (endpoint.to_owned(), proxy.to_owned());
-    Place { endpoint, authority: b"mine".to_vec(), insecure: false, proxy }
+    MemberEndpoint { endpoint, authority: b"mine".to_vec(), insecure: false, proxy }
 }
 
 #[test]
 fn a_control_plane_is_not_its_own_member() {
-    let refusal = is_another("member1", "same", "same").expect_err("it is the same");
+    let refusal = check_not_control_plane("member1", "same", "same").expect_err("it is the same");
     assert!(refusal.to_string().contains("the control plane itself"), "{refusal}");
-    assert!(is_another("member1", "one", "other").is_ok());
-    assert!(is_another("member1", "", "other").is_ok());
+    assert!(check_not_control_plane("member1", "one", "other").is_ok());
+    assert!(check_not_control_plane("member1", "", "other").is_ok());
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn who_has_joined_is_not_joined_again_by_accident() {
         serde_json::from_value(object).expect("a cluster")
     };
     let check = |mode: &str, rotate: bool, expected: &str| {
-        let found = may_join("m", Some(&cluster(mode)), rotate);
+        let found = check_may_join("m", Some(&cluster(mode)), rotate);
         let found = found.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{found}");
     };
@@ -78,7 +78,7 @@ async fn invalid_names_are_refused_before_any_request() {
     let check = async |name: &str, expected: &str| {
         let said = arguments(&[name]);
         let cluster = manifest(&said, "ns", &place("https://10.0.0.5:6443", ""), "id", None);
-        let refusal = is_acceptable(&nobody(), name, &cluster).await.expect_err("nobody answers");
+        let refusal = validate_cluster(&nobody(), name, &cluster).await.expect_err("nobody answers");
         assert!(format!("{refusal:#}").contains(expected), "{name}: {refusal:#}");
     };
     check("member1", "nobody is here").await;

@@ -29,19 +29,20 @@ const USER_CHARACTERS_MAX: usize = 64;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Another user")]
 pub struct UserFlags {
-    /// Make a kubeconfig for this user, with a client certificate
+    /// Create a kubeconfig with a client certificate for this user
     #[arg(long, value_name = "NAME", conflicts_with = "serviceaccount")]
     user: Option<String>,
-    /// A group of the user; repeat it for more
+    /// Group of the user; repeatable
     #[arg(long, value_name = "GROUP", requires = "user")]
     group: Vec<String>,
-    /// Make a kubeconfig for a service account, with a token
+    /// Create a kubeconfig with a token for this service account
     #[arg(long, value_name = "NAMESPACE/NAME")]
     serviceaccount: Option<String>,
-    /// When it ends, such as 90m, 12h or 7d; at most 365d [default: 30d for a user, 1d for a service account]
+    /// Lifetime of the credentials, such as 90m, 12h or 7d; at most 365d [default: 30d for a user, 1d for a service
+    /// account]
     #[arg(long, value_name = "DURATION", value_parser = lifetime)]
     expires: Option<Duration>,
-    /// The namespace of the context [default: that of the service account, or none]
+    /// Namespace of the context [default: that of the service account, or none]
     #[arg(long, short, value_name = "NAMESPACE")]
     namespace: Option<String>,
     /// Allow users and groups whose names begin with system:
@@ -65,11 +66,15 @@ impl UserFlags {
             return self.certificate(user, data_dir).map(Some);
         }
         if let Some(account) = &self.serviceaccount {
-            return crate::asking(self.token(account, data_dir)).map(Some);
+            return crate::run_client(self.token(account, data_dir)).map(Some);
         }
         if self.expires.is_some() || self.namespace.is_some() {
-            let hint = Hint("name the user with --user NAME, or an account with --serviceaccount".to_owned());
-            let why = "--expires and --namespace are for another user than the administrator";
+            let hint = Hint(
+                "choose a user with --user NAME, or a service account with --serviceaccount \
+                             NAMESPACE/NAME"
+                    .to_owned(),
+            );
+            let why = "--expires and --namespace need --user or --serviceaccount";
             return Err(anyhow::Error::new(hint).context(why));
         }
         Ok(None)
@@ -78,8 +83,9 @@ impl UserFlags {
     fn certificate(&self, user: &str, data_dir: &Path) -> Result<Made> {
         check_names(user, &self.group, self.force)?;
         let authority = certificates::load(data_dir)?.ok_or_else(|| {
-            let hint = "an ephemeral control plane keeps no authority; use --serviceaccount there, and name the \
-                        directory of another with --data-dir";
+            let hint = "an ephemeral control plane has no certificate authority on disk: use \
+                        --serviceaccount with it, or pass the data directory of another control plane with \
+                        --data-dir";
             anyhow::Error::new(Hint(hint.to_owned()))
                 .context(format!("sign a certificate for {user:?}: no ca.key in {}", data_dir.display()))
         })?;
@@ -98,7 +104,7 @@ impl UserFlags {
             .filter(|(namespace, name)| !namespace.is_empty() && !name.is_empty())
             .ok_or_else(|| {
                 let hint = Hint("write NAMESPACE/NAME, such as team-a/deployer".to_owned());
-                anyhow::Error::new(hint).context(format!("{account:?} is no service account"))
+                anyhow::Error::new(hint).context(format!("{account:?} is not a service account"))
             })?;
         let control = Connection::to(&data_dir.join("kubeconfig"), CONTROL).open().await?;
         let path = Collection::new("v1", "serviceaccounts", namespace).object(name).below("token");
@@ -109,7 +115,7 @@ impl UserFlags {
         });
         let asked = control.rest.send::<Value>(Method::POST, &path, "application/json", Some(&request));
         let answer = asked.await.map_err(|error| {
-            let hint = Hint(format!("`kubectl create serviceaccount {name} -n {namespace}` makes it"));
+            let hint = Hint(format!("create it with `kubectl create serviceaccount {name} -n {namespace}`"));
             anyhow::Error::new(hint)
                 .context(error)
                 .context(format!("ask for a token of service account {account}"))
@@ -135,11 +141,12 @@ fn check_names(user: &str, groups: &[String], force: bool) -> Result<()> {
         }
         if name.starts_with(RESERVED) && !force {
             let hint = format!(
-                "leave it out and bind a role instead, such as `kubectl create rolebinding {user} \
-                 --clusterrole=longshore:tenant --user={user} -n NAMESPACE`; --force makes it nevertheless"
+                "leave it out and bind a role instead: `kubectl create rolebinding {user} \
+                 --clusterrole=longshore:tenant --user={user} -n NAMESPACE`; to create it anyway, add --force"
             );
             return Err(anyhow::Error::new(Hint(hint)).context(format!(
-                "{what} {name:?} is refused: names that begin with {RESERVED} are the control plane's own"
+                "{what} {name:?} is refused: names that begin with {RESERVED} are reserved for the control \
+                 plane"
             )));
         }
     }
@@ -149,7 +156,7 @@ fn check_names(user: &str, groups: &[String], force: bool) -> Result<()> {
 /// Says when it ends, and how its user gets rights: the kubeconfig itself gives none.
 fn tell_end(user: &str, end: &str, namespace: &str, subject: &str) {
     let namespace = if namespace.is_empty() { "NAMESPACE" } else { namespace };
-    output::tell(&format!(
+    output::print_message(&format!(
         "{user} can use it until {end}, with the rights of the roles that are bound to it, such as:\n  \
          kubectl create rolebinding NAME --clusterrole=longshore:tenant {subject} -n {namespace}"
     ));
@@ -162,7 +169,12 @@ fn ends_after(lifetime: Duration) -> String {
 
 /// `90m`, `12h` or `7d`, between ten minutes and a year.
 fn lifetime(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no duration; write minutes, hours or days, such as 90m, 12h or 7d");
+    let wrong = || {
+        format!(
+            "{text:?} is not a duration; write minutes, hours or days, such as 90m, 12h or \
+                            7d"
+        )
+    };
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds: u64 = match unit {
         's' => 1,

@@ -16,13 +16,13 @@ const BYTES_MAX: u64 = 64 << 20;
 /// The flags by which kubectl is told what to apply.
 #[derive(clap::Args, Debug)]
 pub struct Files {
-    /// Files with the objects to be applied, directories of them, or - for stdin
+    /// Manifest files, directories of them, or - for stdin
     #[arg(long, short, value_name = "FILE", num_args = 1.., group = "what")]
     filename: Vec<PathBuf>,
-    /// A directory with a kustomization; kubectl builds it
+    /// Directory with a kustomization, which kubectl or kustomize builds
     #[arg(long, short, value_name = "DIR", group = "what")]
     kustomize: Option<PathBuf>,
-    /// Look into directories inside of directories, too
+    /// Read directories recursively
     #[arg(long, short = 'R', requires = "filename")]
     recursive: bool,
 }
@@ -54,8 +54,12 @@ fn read(files: &[PathBuf], recursive: bool) -> Result<Vec<Value>> {
         }
     }
     if manifests.is_empty() {
-        let hint = Hint("directories are searched with -R, for .yaml, .yml and .json".to_owned());
-        return Err(anyhow::Error::new(hint).context("no objects in the files"));
+        let hint = Hint(
+            "in directories, only .yaml, .yml and .json files are read; add -R to read \
+                         subdirectories"
+                .to_owned(),
+        );
+        return Err(anyhow::Error::new(hint).context("the files contain no objects"));
     }
     Ok(manifests)
 }
@@ -75,7 +79,11 @@ fn kustomized(directory: &Path) -> Result<Vec<Value>> {
         }
         return parse(&String::from_utf8_lossy(&output.stdout)).with_context(doing);
     }
-    let hint = Hint("install kubectl or kustomize, or build it elsewhere and plan -f the result".to_owned());
+    let hint = Hint(
+        "install kubectl or kustomize, or build the kustomization elsewhere and pass the result \
+                     with -f"
+            .to_owned(),
+    );
     Err(anyhow::Error::new(hint).context("neither kubectl nor kustomize is on PATH").context(doing()))
 }
 

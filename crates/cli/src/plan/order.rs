@@ -64,8 +64,9 @@ pub fn late_policies(snapshot: &Snapshot, changes: &[Change], planned: &Plan) ->
         let first = claim_on(&template.labels, &template.annotations)?.policy;
         (first != *own).then(|| {
             format!(
-                "With kubectl {first} would claim {}, because {own} comes after it in the files. To give it to {own}: \
-                 put the policy first, or use `longshore apply -f`, which does.",
+                "With `kubectl apply`, {first} would claim {}, because {own} comes later in the files. To \
+                 let {own} claim it: put the policy first, or use `longshore apply -f`, which applies \
+                 policies first.",
                 one.template
             )
         })

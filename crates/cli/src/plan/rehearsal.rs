@@ -50,7 +50,8 @@ impl fmt::Display for Beyond {
         let Self { why, plan } = self;
         write!(
             formatter,
-            "It goes beyond its budget: {why}. The server lets it through with the annotation {APPROVED_PLAN}={plan}, \
+            "The change exceeds its budget: {why}. The server accepts it with the annotation \
+             {APPROVED_PLAN}={plan}, \
              or as a saved plan with `longshore apply --approve`."
         )
     }
@@ -110,8 +111,11 @@ pub fn brings(other: &Request, request: &Request) -> bool {
 }
 
 fn refused(request: &Request, error: Error) -> anyhow::Error {
-    let refused =
-        anyhow::Error::new(Hint("nothing was planned; the server would refuse this change".to_owned()));
+    let refused = anyhow::Error::new(Hint(
+        "nothing was planned, because the server would reject this change; correct \
+                                 the object and plan again"
+            .to_owned(),
+    ));
     refused.context(error).context(format!("try {}", request.object))
 }
 
@@ -157,8 +161,8 @@ fn made_up(request: &Request, live: Option<&Value>) -> Value {
 
 /// The objects that are to be deleted have to be there.
 pub fn there(request: &Request, live: Option<&Value>) -> Result<()> {
-    let missing = Hint("`kubectl get` shows what there is".to_owned());
-    live.map(drop).ok_or(missing).with_context(|| format!("{} is not there", request.object))
+    let missing = Hint("`kubectl get` lists the objects that exist".to_owned());
+    live.map(drop).ok_or(missing).with_context(|| format!("{} does not exist", request.object))
 }
 
 #[cfg(test)]

@@ -153,17 +153,17 @@ impl Request {
 
     /// Sends it; `dry` only tries it. The answer is the object as it would be or is.
     pub async fn send(&self, rest: &Rest, dry: bool) -> Result<Value, Error> {
-        let asking = |path: &Path| {
+        let with_options = |path: &Path| {
             let path = path.with("fieldManager", MANAGER).with("fieldValidation", "Strict");
             if dry { path.with("dryRun", "All") } else { path }
         };
         match self.verb {
             Verb::Create => {
-                let path = asking(self.collection.path());
+                let path = with_options(self.collection.path());
                 rest.send(Method::POST, &path, "application/json", Some(&self.body)).await
             }
             Verb::Patch => {
-                let path = asking(&self.path());
+                let path = with_options(&self.path());
                 rest.send(Method::PATCH, &path, "application/merge-patch+json", Some(&self.body)).await
             }
             Verb::Delete => {

@@ -36,7 +36,8 @@ impl Saved {
     pub fn new(gates: Vec<String>, requests: Vec<Request>, plan: &Plan) -> Result<Self> {
         let is_secret = |request: &&Request| request.kind == "Secret" && request.verb != Verb::Delete;
         if let Some(secret) = requests.iter().find(is_secret) {
-            let hint = "a plan file holds no values of Secrets; apply the Secret by itself and plan the rest";
+            let hint = "plan files must not contain values of Secrets: apply the Secret with kubectl, and \
+                        plan the other objects";
             let refused = anyhow::Error::new(Hint(hint.to_owned()));
             return Err(refused.context(format!("{} cannot be saved", secret.object)));
         }
@@ -54,14 +55,13 @@ impl Saved {
     /// Reads a plan file, and fails if it was edited since it was saved.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-        let hint =
-            || Hint("`longshore plan --save FILE` writes one; manifests are planned with -f".to_owned());
+        let hint = || Hint("`longshore plan -f MANIFEST --save FILE` writes a plan file".to_owned());
         let saved: Saved = serde_json::from_str(&text)
             .map_err(|error| anyhow::Error::new(hint()).context(error))
             .with_context(|| format!("read {} as a plan", path.display()))?;
         let found = digest(&json!({ "gates": saved.gates, "requests": saved.requests, "plan": saved.plan }));
         if (saved.api_version.as_str(), saved.kind.as_str()) != (API_VERSION, KIND) || found != saved.digest {
-            let why = anyhow!("{} is no plan, or somebody changed it", path.display());
+            let why = anyhow!("{} is not a plan file, or was edited", path.display());
             return Err(anyhow::Error::new(hint()).context(why));
         }
         Ok(saved)
@@ -76,7 +76,12 @@ impl Saved {
         let mut lines = Vec::new();
         for name in names.into_iter().filter(|name| then.get(*name) != now.get(*name)) {
             let said = |plan: Option<&Value>| plan.map_or("nothing".to_owned(), brief);
-            lines.push(format!("{name}: {} then, {} now", said(then.get(name)), said(now.get(name))));
+            lines.push(format!(
+                "{name}: {} when the plan was made, {} \
+                                now",
+                said(then.get(name)),
+                said(now.get(name))
+            ));
         }
         Ok(lines)
     }
@@ -93,5 +98,5 @@ fn brief(plan: &Value) -> String {
     let clusters = plan["clusters"].as_object().into_iter().flatten().map(action);
     let waits = plan.get("held").map(|_| "waits".to_owned());
     let all: Vec<String> = claim.into_iter().chain(clusters).chain(waits).collect();
-    if all.is_empty() { "another reason".to_owned() } else { all.join(", ") }
+    if all.is_empty() { "for another reason".to_owned() } else { all.join(", ") }
 }

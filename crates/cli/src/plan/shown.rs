@@ -4,17 +4,17 @@
 use decide::plan::{ClaimChange, NOWHERE, Plan};
 
 use crate::plan::shown::group::{Group, Happening, Step, groups};
-use crate::text::{Paint, some_of, wrapped};
+use crate::terminal_text::{Paint, some_of, wrapped};
 
 mod group;
 mod totals;
 
 /// How many names of a group, and of the clusters of a change, are shown.
-const NAMES: usize = 6;
+const NAMES_MAX: usize = 6;
 /// How many changed fields of a group are shown.
-const FIELDS: usize = 5;
+const FIELDS_MAX: usize = 5;
 /// How many groups are shown.
-const BLOCKS: usize = 30;
+const GROUPS_MAX: usize = 30;
 
 /// What kind of thing happens.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Mark {
 /// The whole plan and what else there is to say; `detailed` shows every template by itself, and every cluster.
 pub fn shown(plan: &Plan, notes: &[String], detailed: bool, paint: Paint) -> String {
     let mut text = format!("{}\n", paint.strong(&wrapped("", &plan.totals.to_string())));
-    let (blocks, names) = if detailed { (usize::MAX, usize::MAX) } else { (BLOCKS, NAMES) };
+    let (blocks, names) = if detailed { (usize::MAX, usize::MAX) } else { (GROUPS_MAX, NAMES_MAX) };
     text += &totals::tables(plan);
     let groups = groups(plan, detailed);
     for group in groups.iter().take(blocks) {
@@ -80,7 +80,7 @@ pub fn shown(plan: &Plan, notes: &[String], detailed: bool, paint: Paint) -> Str
 
 fn block(group: &Group<'_>, most: usize, paint: Paint) -> String {
     let first = group.first();
-    let mut lines = vec![line("", mark(group), &group.names(NAMES), paint)];
+    let mut lines = vec![line("", mark(group), &group.names(NAMES_MAX), paint)];
     if let Some(claim) = &first.claim {
         let mark = if matches!(claim, ClaimChange::Preempted { .. }) { Mark::Waits } else { Mark::Owner };
         lines.push(line("    ", mark, &claim.to_string(), paint));
@@ -89,7 +89,7 @@ fn block(group: &Group<'_>, most: usize, paint: Paint) -> String {
         let (mark, what) = (Mark::of(&happening), happening.to_string());
         lines.push(line("    ", mark, &format!("{}: {what}", some_of(&happening.clusters, most)), paint));
     }
-    let fields = if most == usize::MAX { usize::MAX } else { FIELDS };
+    let fields = if most == usize::MAX { usize::MAX } else { FIELDS_MAX };
     lines.extend(first.fields.iter().take(fields).map(|field| wrapped("        ", &field.to_string())));
     match first.fields.len().saturating_sub(fields) {
         0 => {}

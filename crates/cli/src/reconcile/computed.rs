@@ -11,11 +11,11 @@ use plane::reports::{Standing, TemplateReport};
 use serde_json::Value;
 
 use super::{Arguments, ask, counted, place};
+use crate::confirmation::Confirmation;
 use crate::connection::Control;
-use crate::consent::Answer;
 use crate::kinds::{Kind, Kinds, Target};
 use crate::plan::Planned;
-use crate::{Hint, output, policies};
+use crate::{Hint, output, policy_lookup};
 
 /// Asks for propagation by the policies as they are now.
 pub async fn run(arguments: &Arguments, control: &Control, kinds: &Kinds) -> Result<()> {
@@ -26,25 +26,25 @@ pub async fn run(arguments: &Arguments, control: &Control, kinds: &Kinds) -> Res
         match one.standing {
             Standing::Waits => waiting.push(target),
             Standing::UpToDate if arguments.policy.is_some() || arguments.selector.is_some() => {}
-            settled => output::tell(&format!("{} {settled}", target.printed())),
+            settled => output::print_message(&format!("{} {settled}", target.printed())),
         }
     }
     if waiting.is_empty() {
-        output::tell("Nothing waits for a change of its template.");
+        output::print_message("Nothing waits.");
         return Ok(());
     }
     let changes = changes(control, &waiting).await?;
     let answer = control.computed_plan(&changes).await?;
     // The server checks the budget for each request, and counts requests with the same value together.
     let planned = Planned { plan: answer.plan, notes: answer.notes, ..Planned::default() };
-    let question = format!("Let {} follow now?", counted(waiting.len()));
-    if matches!(arguments.consent.to(&question, &planned)?, Answer::Shown) {
+    let question = format!("Reconcile {} now?", counted(waiting.len()));
+    if matches!(arguments.confirmation.to(&question, &planned)?, Confirmation::DryRun) {
         let lines = waiting.iter().map(|target| {
             format!("{} would be reconciled{} (dry run)\n", target.printed(), place(control, target))
         });
         return output::print(&lines.collect::<String>());
     }
-    ask(control, &waiting, arguments.consent.approve).await?;
+    ask(control, &waiting, arguments.confirmation.approve).await?;
     arguments.wait.for_plan(control, &planned.plan).await
 }
 
@@ -56,14 +56,18 @@ async fn chosen(
     templates: Vec<TemplateReport>,
 ) -> Result<Vec<TemplateReport>> {
     if let Some(name) = &arguments.policy {
-        let owner = policies::find(control, name).await?.key();
+        let owner = policy_lookup::find(control, name).await?.key();
         return Ok(templates.into_iter().filter(|one| one.owner.as_ref() == Some(&owner)).collect());
     }
     let Some(selector) = &arguments.selector else {
         let targets = kinds.targets(&arguments.what, &control.namespace)?;
         let is = |target: &Target, one: &TemplateReport| target.template() == one.template;
         if let Some(missing) = targets.iter().find(|target| !templates.iter().any(|one| is(target, one))) {
-            let hint = Hint("is the name right, and the namespace (-n)?".to_owned());
+            let hint = Hint(
+                "check the name and the namespace (-n); `longshore status` lists what is \
+                             propagated"
+                    .to_owned(),
+            );
             let context = format!("{} {:?} not found", missing.kind.plural, missing.name);
             return Err(anyhow::Error::new(hint).context(context));
         }

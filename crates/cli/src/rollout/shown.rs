@@ -6,7 +6,7 @@ use decide::readiness::Unknown;
 use plane::reports::Follower;
 
 use super::Generation;
-use crate::text::{table, wrapped};
+use crate::terminal_text::{table, wrapped};
 
 /// How many templates are shown.
 const ROWS_MAX: usize = 20;

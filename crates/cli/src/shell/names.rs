@@ -13,12 +13,12 @@ use crate::kinds::Kinds;
 use crate::output;
 
 /// How long a shell waits.
-const TIMEOUT: Duration = Duration::from_secs(3);
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Arguments of `longshore complete-names`.
 #[derive(clap::Args)]
 pub struct Names {
-    /// What was typed after `longshore`; the last word is the one to complete
+    /// Words of the command line after `longshore`; the last word is the one to complete
     #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
@@ -39,7 +39,7 @@ pub async fn run(arguments: &Names) -> Result<()> {
     let Some(wanted) = wanted(&arguments.words) else { return Ok(()) };
     let connection = Connection::of_words(&arguments.words);
     // Completion prints no errors.
-    let found = tokio::time::timeout(TIMEOUT, names(&connection, &wanted)).await;
+    let found = tokio::time::timeout(COMPLETION_TIMEOUT, names(&connection, &wanted)).await;
     let mut names = found.ok().and_then(Result::ok).unwrap_or_default();
     names.sort();
     names.dedup();

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use decide::orphans::Orphan;
 use plane::reports::{ClusterReport, PolicyReport, Report};
 
-use crate::text::{Paint, some_of, table, wrapped};
+use crate::terminal_text::{Paint, some_of, table, wrapped};
 
 /// How many rows of one kind are shown.
 const ROWS_MAX: usize = 20;
@@ -145,12 +145,17 @@ fn orphaned(report: &Report, most: usize, paint: Paint) -> String {
         return String::new();
     }
     let names_max = if most == usize::MAX { most } else { NAMES_MAX };
-    let mut text =
-        format!("{}\n", paint.strong("Orphaned: no policy claims them, and what runs stays as it is."));
+    let mut text = format!(
+        "{}\n",
+        paint.strong(
+            "Orphaned: no policy claims these templates; their copies stay as they \
+                                      are."
+        )
+    );
     let (reachable, others): (Vec<&Orphan>, Vec<&Orphan>) =
         report.orphaned.iter().partition(|orphan| orphan.would_follow.is_some());
     let parts = [
-        (reachable, "a policy matches; the next change or `longshore reconcile` lets it act"),
+        (reachable, "a policy matches; it acts after the next change or `longshore reconcile`"),
         (others, "no policy matches"),
     ];
     for (orphans, why) in parts.into_iter().filter(|(orphans, _)| !orphans.is_empty()) {
@@ -196,5 +201,5 @@ fn stuck(report: &Report, most: usize, paint: Paint) -> String {
     if more > 0 {
         let _ = writeln!(text, "  and {more} more; {ALL}");
     }
-    text + "`longshore why KIND/NAME` tells more about each.\n"
+    text + "`longshore why KIND/NAME` explains each.\n"
 }

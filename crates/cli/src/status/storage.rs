@@ -1,7 +1,7 @@
 //! What `/metrics` of the API server says about how full it is, as warnings. Must not know how to ask for it.
 
 /// From this part of a limit on, an administrator is warned.
-const WARNED_FROM: f64 = 0.8;
+const WARNING_RATIO: f64 = 0.8;
 
 const WHOLE: &str = "apiserver_storage_used_ratio";
 const NAMESPACE: &str = "apiserver_storage_namespace_used_ratio";
@@ -11,8 +11,8 @@ pub fn warnings(metrics: &str) -> Vec<String> {
     let whole = metrics.lines().filter_map(|line| {
         let ratio = warned(line.strip_prefix(WHOLE)?)?;
         Some(format!(
-            "{} % of what the control plane may store is used; beyond that, writes are refused: delete objects that are \
-             not needed, or raise --storage-max-bytes",
+            "{} % of the storage limit of the control plane is used; at 100 % the server rejects writes: \
+             delete objects that are not needed, or raise --storage-max-bytes",
             percent(ratio)
         ))
     });
@@ -21,8 +21,8 @@ pub fn warnings(metrics: &str) -> Vec<String> {
         let ratio = warned(value)?;
         let (name, limit) = (label(labels, "namespace")?, label(labels, "limit")?);
         Some(format!(
-            "{} % of the {limit} that namespace {name} may have are used; beyond that, creates there are refused: delete \
-             what is not needed, or raise --namespace-max-{limit}",
+            "{} % of the limit of {limit} in namespace {name} is used; at 100 % the server rejects creates \
+             there: delete objects that are not needed, or raise --namespace-max-{limit}",
             percent(ratio)
         ))
     });
@@ -31,7 +31,7 @@ pub fn warnings(metrics: &str) -> Vec<String> {
 
 /// A value, if it is worth a warning.
 fn warned(value: &str) -> Option<f64> {
-    value.trim().parse().ok().filter(|ratio| *ratio >= WARNED_FROM)
+    value.trim().parse().ok().filter(|ratio| *ratio >= WARNING_RATIO)
 }
 
 fn percent(ratio: f64) -> u64 {

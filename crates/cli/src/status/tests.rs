@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::shown::shown;
 use crate::stage::{Stage, all, on};
-use crate::text::Paint;
+use crate::terminal_text::Paint;
 
 #[track_caller]
 fn check(stage: &Stage, all: bool, expected: &Expect) {
@@ -120,7 +120,7 @@ fn of_a_large_system_the_numbers_are_shown_and_what_is_striking() {
                 Deployment default/web-0000, Deployment default/web-0001, Deployment
                 default/web-0002, Deployment default/web-0003, Deployment default/web-0004,
                 Deployment default/web-0005 and 94 more
-            `longshore why KIND/NAME` tells more about each.
+            `longshore why KIND/NAME` explains each.
         "#]],
     );
 }
@@ -202,9 +202,8 @@ fn s4_what_runs_without_a_policy_is_shown() {
         KIND   POLICY          ACTIVATION   PRIORITY   CLAIMED   PENDING   SUSPENDED
         pp     default/other   <none>       0          0         0         0
 
-        Orphaned: no policy claims them, and what runs stays as it is.
-          1 template: a policy matches; the next change or `longshore reconcile` lets it
-          act
+        Orphaned (running, but claimed by no policy; their copies stay as they are):
+          1 template: a policy matches; it acts after the next change or `longshore reconcile`
             Deployment default/nginx
           1 template: no policy matches
             Deployment default/web-0000

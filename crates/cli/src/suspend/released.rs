@@ -7,10 +7,10 @@ use decide::snapshot::{Change, Interpreters};
 use decide::works::targets;
 use decide::{Snapshot, TemplateKey};
 
-use crate::text::{some_of, wrapped};
+use crate::terminal_text::{some_of, wrapped};
 
 /// How many lines there are.
-const SHOWN_MAX: usize = 20;
+const LINES_MAX: usize = 20;
 /// How many names are in one.
 const NAMES_MAX: usize = 6;
 
@@ -56,7 +56,7 @@ pub fn shown(released: &[Released]) -> String {
         }
     }
     let mut text = String::new();
-    for (clusters, names) in alike.iter().take(SHOWN_MAX) {
+    for (clusters, names) in alike.iter().take(LINES_MAX) {
         let clusters = some_of(clusters, NAMES_MAX);
         let _ = match names.as_slice() {
             [name] => writeln!(text, "{}", wrapped("  ", &format!("{name}: to {clusters}"))),
@@ -66,7 +66,7 @@ pub fn shown(released: &[Released]) -> String {
             }
         };
     }
-    let more: usize = alike.iter().skip(SHOWN_MAX).map(|(_, names)| names.len()).sum();
+    let more: usize = alike.iter().skip(LINES_MAX).map(|(_, names)| names.len()).sum();
     if more > 0 {
         let _ = writeln!(text, "  and {more} more; `longshore rollout status POLICY --all` shows each");
     }
@@ -94,7 +94,7 @@ mod tests {
             "spec": spec,
         });
         let released = released(&stage.snapshot, &Change::Put(resumed.into())).expect("it makes sense");
-        let text = format!("This dispatches\n{}", shown(&released));
+        let text = format!("This dispatches:\n{}", shown(&released));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "too wide:\n{text}");
         expected.assert_eq(&text);
     }

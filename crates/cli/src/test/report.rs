@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use scenario::{FileError, Outcome, Verdict};
+use scenario::{FileError, ScenarioResult, Verdict};
 use serde::Serialize;
 
 /// A form for programs.
@@ -65,8 +65,8 @@ pub struct Report {
 
 impl Case {
     /// A scenario that was played.
-    pub fn of(outcome: &Outcome<'_>, text: String) -> Self {
-        let Outcome { scenario, way, seed, verdict, took } = outcome;
+    pub fn of(outcome: &ScenarioResult<'_>, text: String) -> Self {
+        let ScenarioResult { scenario, way, seed, verdict, took } = outcome;
         let (result, step, problems) = match verdict {
             Verdict::Passed => (CaseResult::Passed, None, Vec::new()),
             Verdict::Skipped(why) => (CaseResult::Skipped, None, vec![why.clone()]),

@@ -11,11 +11,11 @@ use decide::why::{ClusterWhy, InEffect, Verdict, Why};
 use decide::{PolicyKey, TemplateKey};
 use plane::reports::Onto;
 
-use crate::text::{Paint, some_of, wrapped};
+use crate::terminal_text::{Paint, some_of, wrapped};
 use crate::why::Story;
 
 /// How wide the column of labels is.
-const LABEL: usize = 12;
+const LABEL_COLUMN_WIDTH: usize = 12;
 /// How many policies that lost, and that do not match, are named.
 const OTHERS_MAX: usize = 8;
 /// How many chosen clusters have a line of their own.
@@ -46,7 +46,7 @@ pub fn shown(story: &Story, paint: Paint) -> String {
 }
 
 fn line(label: &str, said: &str) -> String {
-    wrapped(&format!("{label:<LABEL$}"), said)
+    wrapped(&format!("{label:<LABEL_COLUMN_WIDTH$}"), said)
 }
 
 fn owner(text: &mut String, why: &Why) {
@@ -109,7 +109,8 @@ fn in_effect(text: &mut String, why: &Why, paint: Paint) {
         }
     }
     if why.waits_for_policy {
-        let said = "It was changed while no policy matched: the next one that does acts at once (S3).";
+        let said = "It was changed while no policy matched it: the next policy that matches acts at once \
+                    (S3).";
         let _ = writeln!(text, "{}", paint.yellow(&line("Waits", said)));
     }
     if let Some(frozen) = &why.frozen {
@@ -141,7 +142,7 @@ fn reconcile(key: &TemplateKey) -> String {
 fn effective(effect: &InEffect, owner: Option<&PolicyKey>) -> String {
     let policy = &effect.policy;
     let generation = match effect.generation {
-        0 => format!("what Karmada made of {policy}"),
+        0 => format!("the state that Karmada left for {policy}"),
         generation => format!("generation {generation} of {policy}"),
     };
     let newest = match effect.newest {
@@ -202,7 +203,7 @@ fn clusters(text: &mut String, story: &Story) {
     }
     for (said, names) in alike {
         let label = some_of(&names, NAMES_MAX);
-        let _ = match label.len() > LABEL - 3 {
+        let _ = match label.len() > LABEL_COLUMN_WIDTH - 3 {
             true => writeln!(text, "{}\n{}", wrapped("  ", &label), line("", &said)),
             false => writeln!(text, "{}", line(&format!("  {label}"), &said)),
         };
@@ -245,7 +246,7 @@ fn steps(text: &mut String, why: &Why, onto: &Onto) {
     if steps.is_empty() {
         let said = match why.clusters.iter().any(is_chosen) {
             true => format!("Nothing keeps it from {cluster}."),
-            false => format!("Nothing keeps it from {cluster}: it is on its way."),
+            false => format!("Nothing keeps it from {cluster}: the delivery is in progress."),
         };
         let _ = writeln!(text, "\n{said}");
         return;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{shown, story};
 use crate::stage::{Stage, all, nginx, on};
-use crate::text::Paint;
+use crate::terminal_text::Paint;
 
 mod placed;
 mod unknown;
@@ -79,8 +79,7 @@ fn won_by_alphabet() {
         Deployment default/nginx
 
         Policy      PropagationPolicy default/a claims it and still matches.
-          lost      PropagationPolicy default/b: both match alike, and its name is later
-                    in the alphabet
+          lost      PropagationPolicy default/b: both match equally, and its name comes later in the alphabet
         In effect   generation 1 of PropagationPolicy default/a, the newest
         Clusters    2 replicas in full to each cluster: member1 2.
           member1   chosen, 2 replicas
@@ -125,7 +124,7 @@ fn lazy_pending() {
         Policy      PropagationPolicy default/lazy claims it and still matches.
         In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
         Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
-                    until the template changes (L1); generation 1 holds until then.
+                    until the template changes (L1); generation 1 stays in effect until then.
                     Then: 2 replicas in full to each cluster: member1 2, member2 2.
                     Now: longshore reconcile deployment.apps/nginx -n default
         Clusters    2 replicas in full to each cluster: member1 2.
@@ -142,7 +141,7 @@ fn lazy_pending() {
             Policy      PropagationPolicy default/lazy claims it and still matches.
             In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
             Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
-                        until the template changes (L1); generation 1 holds until then.
+                        until the template changes (L1); generation 1 stays in effect until then.
                         Then: 2 replicas in full to each cluster: member1 2, member2 2.
                         Now: longshore reconcile deployment.apps/nginx -n default
             Clusters    2 replicas in full to each cluster: member1 2.
@@ -162,7 +161,7 @@ fn lazy_pending() {
             Policy      PropagationPolicy default/lazy claims it and still matches.
             In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
             Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
-                        until the template changes (L1); generation 1 holds until then.
+                        until the template changes (L1); generation 1 stays in effect until then.
                         Then: 2 replicas in full to each cluster: member1 2, member2 2.
                         Now: longshore reconcile deployment.apps/nginx -n default
             Clusters    2 replicas in full to each cluster: member1 2.
@@ -220,8 +219,7 @@ fn static_pending() {
                     policies choose anew only when the template changes (S2)
         In effect   generation 1 of PropagationPolicy default/static; the newest is 2
         Waits       Policies are static, so generation 2 of PropagationPolicy
-                    default/static waits until the template changes (S2); generation 1
-                    holds until then.
+                    default/static waits until the template changes (S2); generation 1 stays in effect until then.
                     Then, by PropagationPolicy default/better: 2 replicas in full to
                     each cluster: member2 2.
         Clusters    2 replicas in full to each cluster: member1 2.
@@ -261,8 +259,7 @@ fn static_waiting_for_a_policy() {
             Policy      No policy matches it.
             In effect   generation 1 of a policy that is gone (uid uid-of-static); the
                         template was changed since
-            Waits       It was changed while no policy matched: the next one that does acts
-                        at once (S3).
+            Waits       It was changed while no policy matched it: the next policy that matches acts at once (S3).
             Frozen      What members have stays as it is, because the template was changed
                         and no policy has taken the change over.
             Clusters    Not scheduled, because no policy claims the binding, so it stays

@@ -30,8 +30,8 @@ const CLUSTER_WORK_ID: &str = "9a4c7e12-5d3f-4b8a-a6c1-8b2e0f7d3a06";
 /// What was left behind.
 pub struct Left;
 
-pub(crate) async fn must(door: &ApiClient, method: Method, path: &str, body: &Value) -> Value {
-    let (status, answer) = door.request(method, path, body.to_string()).await;
+pub(crate) async fn must(api_client: &ApiClient, method: Method, path: &str, body: &Value) -> Value {
+    let (status, answer) = api_client.request(method, path, body.to_string()).await;
     assert!(status.is_success(), "{path}: {answer}");
     answer
 }
@@ -44,7 +44,7 @@ pub(crate) fn collection(path: &str) -> &str {
 impl Left {
     /// Writes all of it, from the policies to the objects in the member.
     pub async fn write(bed: &KubernetesClusters) -> Self {
-        let (control, member) = (bed.control.door(), bed.members[0].door());
+        let (control, member) = (bed.control.api_client(), bed.members[0].api_client());
         execution_namespace(&control).await;
         policies(&control).await;
         deployment(&control, &member).await;
@@ -56,7 +56,7 @@ impl Left {
 
     /// What must not change: where things are, what Works say, and the objects in the member.
     pub async fn state(&self, bed: &KubernetesClusters) -> Vec<Value> {
-        let (control, member) = (bed.control.door(), bed.members[0].door());
+        let (control, member) = (bed.control.api_client(), bed.members[0].api_client());
         let mut state = Vec::new();
         for path in [BINDING, CLUSTER_BINDING].into_iter().chain(facts::BINDINGS) {
             let binding = control.request(Method::GET, path, "").await.1;
@@ -85,7 +85,7 @@ impl Left {
 
     /// Every label, annotation and finalizer of everything that Karmada wrote.
     pub async fn found(&self, bed: &KubernetesClusters) -> Vec<Found> {
-        let (control, member) = (bed.control.door(), bed.members[0].door());
+        let (control, member) = (bed.control.api_client(), bed.members[0].api_client());
         let mut found = Vec::new();
         let ours = [TEMPLATE, ROLE, BINDING, CLUSTER_BINDING, POLICY];
         for path in ours.into_iter().chain(facts::BINDINGS).chain(facts::OBJECTS) {
@@ -102,7 +102,7 @@ impl Left {
     /// Whether a policy can be written.
     pub async fn edit_policy(&self, bed: &KubernetesClusters) -> bool {
         let patch = json!({ "metadata": { "annotations": { "edited": "after" } } }).to_string();
-        bed.control.door().request(Method::PATCH, POLICY, patch).await.0.is_success()
+        bed.control.api_client().request(Method::PATCH, POLICY, patch).await.0.is_success()
     }
 }
 

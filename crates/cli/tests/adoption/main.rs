@@ -15,9 +15,9 @@ use left::{Found, Left, NAMESPACE, TEMPLATE};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long controllers that wanted to write something would need for it, and more.
-const QUIET: Duration = Duration::from_secs(15);
+const NO_WRITES_PERIOD: Duration = Duration::from_secs(15);
 /// The user name of the controllers in the member.
 const ACCOUNT: &str = "system:serviceaccount:karmada-cluster:karmada-member1";
 
@@ -25,7 +25,7 @@ const ACCOUNT: &str = "system:serviceaccount:karmada-cluster:karmada-member1";
 async fn nothing_is_written_to_members_when_controllers_take_over() {
     let Some(programs) = Programs::find() else { return };
     let bed = KubernetesClusters::start(&programs, 1).await.expect("the bed starts");
-    define(&bed.control.door()).await;
+    define(&bed.control.api_client()).await;
     let mut plane = Plane::without_controllers(bed, Path::new(BINARY));
     plane.join_without_waiting().await.expect("it joins");
     let left = Left::write(&plane.bed).await;
@@ -34,7 +34,7 @@ async fn nothing_is_written_to_members_when_controllers_take_over() {
     let as_karmada_left_it = left.found(&plane.bed).await;
     plane.run_replicas(1, &["--skipped-propagating-namespaces=lab-.*"]).await.expect("the controllers start");
     plane.until_ready().await.expect("the member is ready");
-    tokio::time::sleep(QUIET).await;
+    tokio::time::sleep(NO_WRITES_PERIOD).await;
     let after = left.state(&plane.bed).await;
     let differ = before.iter().zip(&after).filter(|(before, after)| before != after);
     let differ: Vec<String> =
@@ -60,7 +60,7 @@ async fn define(control: &ApiClient) {
         let (status, answer) = control.request(Method::POST, path, definition.to_string()).await;
         assert!(status.is_success(), "{answer}");
     }
-    until("that Works are served", PATIENCE, async || {
+    until("that Works are served", STEP_TIMEOUT, async || {
         let path = "/apis/work.karmada.io/v1alpha1/works";
         control.request(Method::GET, path, "").await.0.is_success()
     })
@@ -123,7 +123,7 @@ async fn it_can_be_taken_back(plane: &mut Plane, left: &Left, before: &[Found]) 
     plane.replicas.iter_mut().for_each(checks::kubernetes_clusters::Process::end);
     let (code, text) = longshore(plane, &["handback", "--yes"]);
     assert_eq!(code, 0, "{text}");
-    until("that nothing is left", PATIENCE, async || longshore(plane, &["handback", "--check"]).0 == 0)
+    until("that nothing is left", STEP_TIMEOUT, async || longshore(plane, &["handback", "--check"]).0 == 0)
         .await
         .expect("everything of ours goes");
     for (before, after) in before.iter().zip(&left.found(&plane.bed).await) {
@@ -134,7 +134,7 @@ async fn it_can_be_taken_back(plane: &mut Plane, left: &Left, before: &[Found]) 
         assert_eq!(new, Vec::<&String>::new(), "nothing of ours is left");
     }
     // The API server forgets webhooks within a moment.
-    until("that policies can be written", PATIENCE, async || left.edit_policy(&plane.bed).await)
+    until("that policies can be written", STEP_TIMEOUT, async || left.edit_policy(&plane.bed).await)
         .await
         .expect("nothing keeps them from being written");
 }
@@ -142,10 +142,10 @@ async fn it_can_be_taken_back(plane: &mut Plane, left: &Left, before: &[Found]) 
 /// A change of the template arrives as ever.
 async fn it_goes_on(plane: &Plane) {
     let patch = json!({ "spec": { "replicas": 3 } }).to_string();
-    let (status, answer) = plane.bed.control.door().request(Method::PATCH, TEMPLATE, patch).await;
+    let (status, answer) = plane.bed.control.api_client().request(Method::PATCH, TEMPLATE, patch).await;
     assert!(status.is_success(), "{answer}");
-    let member = plane.bed.members[0].door();
-    let arrives = until("that the change arrives", PATIENCE, async || {
+    let member = plane.bed.members[0].api_client();
+    let arrives = until("that the change arrives", STEP_TIMEOUT, async || {
         member.request(Method::GET, TEMPLATE, "").await.1["spec"]["replicas"] == 3
     });
     arrives.await.unwrap_or_else(|error| panic!("{error} in {NAMESPACE}: {}", plane.last_words()));

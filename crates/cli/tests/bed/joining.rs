@@ -14,9 +14,9 @@ use super::{BINARY, TURN, file, said};
 /// For a control plane with a single member.
 const ONE_MEMBER: [&str; 2] = ["overrides/order.yaml", "rules/c4-fields-of-others.yaml"];
 /// Where Karmada keeps what it needs, on both sides.
-const USUAL: &str = "karmada-cluster";
+const KARMADA_NAMESPACE: &str = "karmada-cluster";
 const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_join_and_leave() {
@@ -53,13 +53,13 @@ fn unjoin(plane: &Plane, name: &str, member: usize, flags: &[&str]) -> String {
 }
 
 async fn get(cluster: &Cluster, path: &str) -> Option<Value> {
-    let (status, answer) = cluster.door().request(Method::GET, path, "").await;
+    let (status, answer) = cluster.api_client().request(Method::GET, path, "").await;
     assert!(status.is_success() || status.as_u16() == 404, "{path}: {answer}");
     status.is_success().then_some(answer)
 }
 
 async fn create(cluster: &Cluster, path: &str, object: &Value) {
-    let (status, answer) = cluster.door().request(Method::POST, path, object.to_string()).await;
+    let (status, answer) = cluster.api_client().request(Method::POST, path, object.to_string()).await;
     assert!(status.is_success(), "{path}: {answer}");
 }
 
@@ -102,16 +102,16 @@ async fn credentials_are_replaced(plane: &Plane) {
             "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
             "metadata": { "name": user, "annotations": annotations },
         });
-        create(member, &format!("/api/v1/namespaces/{USUAL}/secrets"), &secret).await;
+        create(member, &format!("/api/v1/namespaces/{KARMADA_NAMESPACE}/secrets"), &secret).await;
     }
-    let before = tokens(member, USUAL).await;
+    let before = tokens(member, KARMADA_NAMESPACE).await;
     assert_eq!(before.len(), 4, "{before:?}");
     let place = endpoint(plane, "member1").await;
     // The controllers go by a relay, of which the kubeconfig knows nothing.
     assert_ne!(place, member.endpoint);
     let rotated = join(plane, "member1", 0, &["--rotate"]);
     assert!(said(&rotated).contains("has new credentials\n"), "{}", said(&rotated));
-    let after = tokens(member, USUAL).await;
+    let after = tokens(member, KARMADA_NAMESPACE).await;
     assert_eq!(users(&after), ["karmada-impersonator", "karmada-member1"]);
     assert!(after.iter().all(|token| !before.contains(token)), "{before:?} {after:?}");
     assert_eq!(endpoint(plane, "member1").await, place);
@@ -125,7 +125,7 @@ async fn endpoint(plane: &Plane, name: &str) -> String {
 }
 
 async fn stored_token(plane: &Plane, name: &str) -> Value {
-    let path = format!("/api/v1/namespaces/{USUAL}/secrets/{name}");
+    let path = format!("/api/v1/namespaces/{KARMADA_NAMESPACE}/secrets/{name}");
     get(&plane.bed.control, &path).await.expect("it is there")["data"]["token"].take()
 }
 
@@ -136,15 +136,16 @@ async fn credentials_are_replaced_from_elsewhere(plane: &Plane) {
     plane.reach("member2", false).expect("it has a way");
     let mut command = of_member(plane, &["join", "member2", "--rotate"], member);
     let rotating = tokio::task::spawn_blocking(move || command.output());
-    let stored =
-        until("that the token is stored", PATIENCE, async || stored_token(plane, "member2").await != before);
+    let stored = until("that the token is stored", STEP_TIMEOUT, async || {
+        stored_token(plane, "member2").await != before
+    });
     stored.await.expect("it is");
-    let meanwhile = tokens(member, USUAL).await;
+    let meanwhile = tokens(member, KARMADA_NAMESPACE).await;
     assert_eq!(meanwhile.len(), 4, "nobody came yet: {meanwhile:?}");
     plane.reach("member2", true).expect("it has a way");
     let rotated = rotating.await.expect("nothing panics").expect("it starts");
     assert!(said(&rotated).contains("has new credentials\n"), "{}", said(&rotated));
-    assert_eq!(users(&tokens(member, USUAL).await), ["karmada-impersonator", "karmada-member2"]);
+    assert_eq!(users(&tokens(member, KARMADA_NAMESPACE).await), ["karmada-impersonator", "karmada-member2"]);
 }
 
 async fn is_gone_or_going(cluster: &Cluster, namespace: &str) -> bool {
@@ -157,7 +158,7 @@ async fn unjoin_cleans_both_sides(plane: &Plane) {
     unjoin(plane, "member3", 2, &[]);
     for path in [
         format!("{CLUSTERS}/member3"),
-        format!("/api/v1/namespaces/{USUAL}/secrets/member3"),
+        format!("/api/v1/namespaces/{KARMADA_NAMESPACE}/secrets/member3"),
         "/api/v1/namespaces/karmada-es-member3".to_owned(),
     ] {
         assert_eq!(get(&plane.bed.control, &path).await, None);
@@ -166,11 +167,11 @@ async fn unjoin_cleans_both_sides(plane: &Plane) {
     for path in [
         format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}"),
         format!("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{role}"),
-        format!("/api/v1/namespaces/{USUAL}/serviceaccounts/karmada-member3"),
+        format!("/api/v1/namespaces/{KARMADA_NAMESPACE}/serviceaccounts/karmada-member3"),
     ] {
         assert_eq!(get(member, &path).await, None);
     }
-    assert!(is_gone_or_going(member, USUAL).await, "nothing was in it but ours");
+    assert!(is_gone_or_going(member, KARMADA_NAMESPACE).await, "nothing was in it but ours");
 }
 
 async fn who_cannot_join_leaves_nothing(plane: &Plane) {
@@ -183,7 +184,7 @@ async fn who_cannot_join_leaves_nothing(plane: &Plane) {
         let role = format!("karmada-controller-manager:karmada-{name}");
         let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}");
         assert_eq!(get(&plane.bed.members[2], &path).await, None);
-        let path = format!("/api/v1/namespaces/{USUAL}/secrets/{name}");
+        let path = format!("/api/v1/namespaces/{KARMADA_NAMESPACE}/secrets/{name}");
         assert_eq!(get(&plane.bed.control, &path).await, None);
     }
 }
@@ -193,7 +194,14 @@ async fn namespaces_of_others_stay(plane: &Plane) {
     let settings = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "settings" } });
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "platform" } });
     create(member, "/api/v1/namespaces", &namespace).await;
-    for (place, why) in [("platform", "joining did not make it"), ("made", "configmaps/settings is in it")] {
+    for (place, why) in [
+        ("platform", "`longshore join` did not create it"),
+        (
+            "made",
+            "configmaps/settings \
+        is in it",
+        ),
+    ] {
         let joined = join(plane, "member3", 2, &["--cluster-namespace", place]);
         assert!(joined.status.success(), "{}", said(&joined));
         create(member, &format!("/api/v1/namespaces/{place}/configmaps"), &settings).await;
@@ -206,9 +214,9 @@ async fn namespaces_of_others_stay(plane: &Plane) {
     }
     // An `unjoin` that left a namespace because it was not empty can be repeated.
     let path = "/api/v1/namespaces/made/configmaps/settings";
-    assert!(member.door().request(Method::DELETE, path, "").await.0.is_success());
+    assert!(member.api_client().request(Method::DELETE, path, "").await.0.is_success());
     let left = unjoin(plane, "member3", 2, &["--cluster-namespace=made"]);
-    assert!(left.contains("was no member; what joining left of it is removed\n"), "{left}");
+    assert!(left.contains("was not a member; what an earlier join left is removed\n"), "{left}");
     assert!(is_gone_or_going(member, "made").await);
 }
 

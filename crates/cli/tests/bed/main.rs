@@ -54,7 +54,7 @@ async fn the_same_on_real_kubernetes() {
 
 /// The API server accepts every manifest with strict field validation.
 async fn manifests_are_taken(plane: &Plane) {
-    let control = plane.bed.control.door();
+    let control = plane.bed.control.api_client();
     for file in ["controllers.yaml", "server.yaml"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/manifests").join(file);
         let text = std::fs::read_to_string(path).expect("it is in the repository");

@@ -40,7 +40,7 @@ fn reconcile_keeps_to_the_budget() {
     terminal.until("reconcile --policy pp --dry-run", |said| said.stderr.contains("2 moved"));
     let refused = terminal.run("reconcile --policy pp --yes");
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    let why = "it goes beyond its budget: it would move 2 templates of PropagationPolicy default/pp";
+    let why = "the change exceeds its budget: it would move 2 templates of PropagationPolicy default/pp";
     assert!(refused.stderr.contains(why) && refused.stderr.contains("--approve"), "{}", refused.stderr);
     assert!(!terminal.ok("get deploy").contains("member2"), "nothing was changed");
     let done = terminal.ok("reconcile --policy pp --yes --approve");
@@ -60,7 +60,7 @@ fn what_acts_on_many_shows_its_plan_first() {
     assert!(asked.stderr.contains("2 moved"), "{}", asked.stderr);
     let refused = terminal.run("rollout undo pp --yes");
     assert!(
-        refused.stderr.contains("it goes beyond its budget: it would move 2 templates"),
+        refused.stderr.contains("the change exceeds its budget: it would move 2 templates"),
         "{}",
         refused.stderr
     );
@@ -97,7 +97,14 @@ fn a_plan_goes_beyond_a_budget_only_with_an_approval() {
         &json!({ "metadata": { "annotations": { "longshore.io/max-moved": "0" } } }),
     );
     let refused = terminal.run("apply move.plan");
-    assert!(refused.code == Some(1) && refused.stderr.contains("it goes beyond its budget"), "{refused:?}");
+    assert!(
+        refused.code == Some(1)
+            && refused.stderr.contains(
+                "the change exceeds its \
+        budget"
+            ),
+        "{refused:?}"
+    );
     terminal.ok("apply move.plan --approve");
     terminal.until("get deploy", |said| said.stdout.matches("member2").count() == 2);
     let deleted = terminal.run("plan --delete pp/pp");

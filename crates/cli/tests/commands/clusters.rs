@@ -35,7 +35,7 @@ fn clusters_are_cordoned_and_tainted() {
     assert_eq!(terminal.ok("taint member2 gpu- other:NoExecute"), "cluster/member2 modified\n");
     assert_eq!(terminal.ok("taint member2 other:NoExecute-"), "cluster/member2 untainted\n");
     let nonsense = terminal.run("taint member2 gpu");
-    assert!(nonsense.stderr.starts_with("error: \"gpu\" is no taint\nhint: "), "{}", nonsense.stderr);
+    assert!(nonsense.stderr.starts_with("error: \"gpu\" is not a taint\nhint: "), "{}", nonsense.stderr);
     let nobody = terminal.run("cordon member9");
     assert_eq!(nobody.stderr, "error: find cluster \"member9\"\nhint: there are member1, member2\n");
 }

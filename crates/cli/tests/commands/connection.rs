@@ -84,8 +84,8 @@ fn every_command_knows_what_is_left_out() {
         (said.code, said.stderr.as_str()),
         (
             Some(1),
-            "error: ask for the feature gates: read ConfigMap kube-public/longshore-feature-gates: \"(\" is no \
-             regular expression: unclosed group\n"
+            "error: ask for the feature gates: read ConfigMap kube-public/longshore-feature-gates: \"(\" is \
+             not a regular expression: unclosed group\n"
         )
     );
 }
@@ -98,7 +98,7 @@ fn without_a_server_the_error_has_a_hint() {
     assert_eq!(
         nowhere.stderr,
         "error: find a control plane: no kubeconfig names one\n\
-         hint: start `longshore up`, or name a kubeconfig with --kubeconfig or KUBECONFIG\n"
+         hint: start `longshore up`, or pass a kubeconfig with --kubeconfig or KUBECONFIG\n"
     );
     let config = "
 current-context: gone

@@ -78,8 +78,8 @@ fn free_port() -> u16 {
 }
 
 /// The holder of the lease, and how often the lease changed hands.
-async fn holder(door: &ApiClient) -> (String, Value) {
-    let (_, lease) = door.request(Method::GET, LEASE, "").await;
+async fn holder(api_client: &ApiClient) -> (String, Value) {
+    let (_, lease) = api_client.request(Method::GET, LEASE, "").await;
     let spec = &lease["spec"];
     (spec["holderIdentity"].as_str().unwrap_or_default().to_owned(), spec["leaseTransitions"].clone())
 }
@@ -99,8 +99,8 @@ async fn post(port: u16, tls: Arc<ClientConfig>, body: Bytes) -> Option<StatusCo
     Some(status)
 }
 
-async fn believed(door: &ApiClient) -> Arc<ClientConfig> {
-    let (_, webhooks) = door.request(Method::GET, WEBHOOKS, "").await;
+async fn believed(api_client: &ApiClient) -> Arc<ClientConfig> {
+    let (_, webhooks) = api_client.request(Method::GET, WEBHOOKS, "").await;
     let bundle = webhooks["webhooks"][0]["clientConfig"]["caBundle"].as_str().expect("an authority");
     let bundle = base64::engine::general_purpose::STANDARD.decode(bundle).expect("base64");
     let mut roots = RootCertStore::empty();
@@ -126,15 +126,15 @@ fn review() -> Bytes {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reviews_that_take_long_do_not_cost_the_lease() {
     let terminal = tokio::task::spawn_blocking(|| Terminal::open(1, &[])).await.expect("it opens");
-    let door = ApiClient::of_context(&terminal.server.kubeconfig, "member1");
+    let api_client = ApiClient::of_context(&terminal.server.kubeconfig, "member1");
     let mut controllers = Controllers::start(&terminal);
     let deadline = Instant::now() + Duration::from_secs(60);
-    while holder(&door).await.0.is_empty() {
+    while holder(&api_client).await.0.is_empty() {
         assert!(Instant::now() < deadline, "no replica leads");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let before = holder(&door).await;
-    let (tls, body, answered) = (believed(&door).await, review(), Arc::new(AtomicUsize::new(0)));
+    let before = holder(&api_client).await;
+    let (tls, body, answered) = (believed(&api_client).await, review(), Arc::new(AtomicUsize::new(0)));
     let until = Instant::now() + Duration::from_secs(2 * u64::from(LEASE_SECONDS));
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
@@ -153,6 +153,6 @@ async fn reviews_that_take_long_do_not_cost_the_lease() {
         client.await.expect("it is answered");
     }
     assert!(controllers.is_running(), "it has lost its lease and ended");
-    assert_eq!(holder(&door).await, before);
+    assert_eq!(holder(&api_client).await, before);
     assert!(answered.load(Ordering::Relaxed) > 0, "no review was computed");
 }

@@ -20,7 +20,7 @@ const FILE_BYTES_MAX: usize = 8 << 20;
 const VALUE_BYTES: usize = 900 << 10;
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 /// Several times as long as the server waits before it looks for room, and as it keeps history here.
-const SOME_RETRIES: Duration = Duration::from_millis(3_500);
+const SEVERAL_RETRY_INTERVALS: Duration = Duration::from_millis(3_500);
 
 /// The binary under a limit; none where the tool for that is missing.
 fn limited(directory: &Path) -> Option<PathBuf> {
@@ -36,7 +36,7 @@ fn limited(directory: &Path) -> Option<PathBuf> {
 
 /// A client that remembers what was acknowledged.
 struct Client {
-    door: ApiClient,
+    api_client: ApiClient,
     runtime: Runtime,
     acknowledged: Vec<String>,
 }
@@ -44,16 +44,16 @@ struct Client {
 impl Client {
     fn open(kubeconfig: &Path) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        Self { door: ApiClient::open(kubeconfig), runtime, acknowledged: Vec::new() }
+        Self { api_client: ApiClient::open(kubeconfig), runtime, acknowledged: Vec::new() }
     }
 
     fn get(&self, path: &str) -> (StatusCode, Value) {
-        self.runtime.block_on(self.door.request(Method::GET, path, ""))
+        self.runtime.block_on(self.api_client.request(Method::GET, path, ""))
     }
 
     fn create(&mut self, name: &str, bytes: usize) -> (StatusCode, Value) {
         let object = json!({ "metadata": { "name": name }, "data": { "value": "x".repeat(bytes) } });
-        let answer = self.runtime.block_on(self.door.request(Method::POST, MAPS, object.to_string()));
+        let answer = self.runtime.block_on(self.api_client.request(Method::POST, MAPS, object.to_string()));
         if answer.0 == StatusCode::CREATED {
             self.acknowledged.push(name.to_owned());
         }
@@ -127,7 +127,7 @@ fn fill(client: &mut Client, terminal: &Terminal) {
         let (status, answer) = client.create(&format!("small-{number}"), 10);
         assert!(matches!(status.as_u16(), 201 | 507), "{answer}");
     }
-    std::thread::sleep(SOME_RETRIES);
+    std::thread::sleep(SEVERAL_RETRY_INTERVALS);
     assert_eq!(client.create("still-too-large", VALUE_BYTES).0, StatusCode::INSUFFICIENT_STORAGE);
     assert_eq!(client.health(), (false, true));
     let logged = terminal.server.logged();

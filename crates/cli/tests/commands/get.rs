@@ -88,7 +88,7 @@ fn a_cluster_that_does_not_answer_is_unknown() {
     assert!(said.stdout.contains("settings   member1"), "the others are shown: {}", said.stdout);
     assert!(said.stderr.starts_with("unknown: far "), "{}", said.stderr);
     assert!(
-        said.stderr.contains("\nerror: what these clusters have is unknown: far\nhint: "),
+        said.stderr.contains("\nerror: get: these clusters did not answer: far\nhint: "),
         "{}",
         said.stderr
     );

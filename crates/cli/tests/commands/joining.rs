@@ -55,19 +55,19 @@ impl Pair {
     }
 }
 
-async fn get(door: &ApiClient, path: &str) -> Value {
-    door.request(Method::GET, path, "").await.1
+async fn get(api_client: &ApiClient, path: &str) -> Value {
+    api_client.request(Method::GET, path, "").await.1
 }
 
-async fn write(door: &ApiClient, method: Method, path: &str, body: Value) {
-    let (status, answer) = door.request(method, path, body.to_string()).await;
+async fn write(api_client: &ApiClient, method: Method, path: &str, body: Value) {
+    let (status, answer) = api_client.request(method, path, body.to_string()).await;
     assert!(status.is_success(), "{path}: {answer}");
 }
 
-async fn until(door: &ApiClient, path: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+async fn until(api_client: &ApiClient, path: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     let begun = Instant::now();
     loop {
-        let answer = get(door, path).await;
+        let answer = get(api_client, path).await;
         if wanted(&answer) {
             return answer;
         }

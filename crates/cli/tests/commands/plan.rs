@@ -68,9 +68,9 @@ fn a_change_is_seen_before_it_is_made_and_made_as_it_was_seen() {
     let nothing = terminal.run("plan -f move.yaml");
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(0), "Plan: nothing changes.\n"));
     expect![[r#"
-        error: the world has moved since the plan was made:
-          propagationpolicy.policy.karmada.io/pp: somebody changed it since
-        hint: nothing was changed; plan again, look at it, and apply the new plan
+        error: apply the plan: objects have changed since it was made:
+          propagationpolicy.policy.karmada.io/pp: it has changed since the plan was made
+        hint: nothing was changed; make and read a new plan with `longshore plan --save FILE`, then apply that
     "#]]
     .assert_eq(&refused(&terminal, "apply move.plan"));
 
@@ -84,8 +84,8 @@ fn a_change_is_seen_before_it_is_made_and_made_as_it_was_seen() {
     "#]]
     .assert_eq(&planned(&terminal, "plan --delete deploy/web"));
     expect![[r#"
-        error: propagationpolicy.policy.karmada.io/none is not there
-        hint: `kubectl get` shows what there is
+        error: propagationpolicy.policy.karmada.io/none does not exist
+        hint: `kubectl get` lists the objects that exist
     "#]]
     .assert_eq(&refused(&terminal, "plan --delete pp/none"));
 }
@@ -99,17 +99,17 @@ fn a_plan_is_refused_when_the_world_has_moved() {
     assert_eq!(terminal.run("plan -f new.yaml --save new.plan").code, Some(2));
     terminal.apply(&[deployment("late", 1)]);
     expect![[r#"
-        error: the world has moved since the plan was made:
+        error: apply the plan: objects have changed since it was made:
           apps/v1/Deployment default/late: nothing then, claimed, create member1 (1) now
-        hint: nothing was changed; plan again, look at it, and apply the new plan
+        hint: nothing was changed; make and read a new plan with `longshore plan --save FILE`, then apply that
     "#]]
     .assert_eq(&refused(&terminal, "apply new.plan"));
-    assert!(terminal.run("plan --delete pp/pp").stderr.contains("is not there"), "nothing was applied");
+    assert!(terminal.run("plan --delete pp/pp").stderr.contains("does not exist"), "nothing was applied");
 
     let path = terminal.home.path().join("new.plan");
     let text = std::fs::read_to_string(&path).expect("it was saved").replace("member1", "member2");
     std::fs::write(&path, text).expect("it can be written");
-    assert!(refused(&terminal, "apply new.plan").contains("is no plan, or somebody changed it"));
+    assert!(refused(&terminal, "apply new.plan").contains("is not a plan file, or was edited"));
 }
 
 #[test]
@@ -150,7 +150,10 @@ fn what_cannot_be_planned_is_an_error_that_says_why() {
     assert!(said.starts_with("error: try propagationpolicy.policy.karmada.io/pp: post"), "{said}");
     assert!(said.contains("suspension"), "{said}");
     file(&terminal, "empty.yaml", &[]);
-    assert!(refused(&terminal, "plan -f empty.yaml").starts_with("error: no objects in the files\nhint: "));
+    assert!(refused(&terminal, "plan -f empty.yaml").starts_with(
+        "error: the files contain no objects\nhint: \
+        "
+    ));
     assert!(refused(&terminal, "plan -f missing.yaml").starts_with("error: read missing.yaml: "));
     let usage = terminal.run("plan");
     assert_eq!(usage.code, Some(2), "clap's own, as for every command: {}", usage.stderr);
@@ -200,7 +203,7 @@ fn what_belongs_together_is_planned_together() {
     "#]]
     .assert_eq(&String::from_utf8_lossy(&output.stdout));
     expect![[r#"
-        note: the server cannot try these changes, so defaults are filled in here:
+        note: the server cannot dry-run these changes, so this command fills in the defaults:
           propagationpolicy.policy.karmada.io/pp: post /apis/policy.karmada.io/v1alpha1/namespaces/shop/propagationpolicies: not found
           deployment.apps/web: post /apis/apps/v1/namespaces/shop/deployments: not found
     "#]].assert_eq(&String::from_utf8_lossy(&output.stderr));
@@ -225,8 +228,8 @@ fn a_plan_that_was_seen_may_go_beyond_its_budget() {
         said.split("\nNote: ").nth(1).expect("a note").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         note.starts_with(
-            "It goes beyond its budget: it would move 2 templates, and longshore.io/max-moved allows 0. \
-             The server lets it through with the annotation longshore.io/approved-plan="
+            "The change exceeds its budget: it would move 2 templates, and longshore.io/max-moved allows 0. \
+             The server accepts it with the annotation longshore.io/approved-plan="
         ),
         "{note}"
     );

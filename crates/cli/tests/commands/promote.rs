@@ -8,10 +8,10 @@ use crate::terminal::{Terminal, deployment, policy};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
-fn request(door: &ApiClient, method: Method, path: &str, body: &Value) -> Value {
+fn request(api_client: &ApiClient, method: Method, path: &str, body: &Value) -> Value {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let body = if body.is_null() { String::new() } else { body.to_string() };
-    let (status, answer) = runtime.block_on(door.request(method, path, body));
+    let (status, answer) = runtime.block_on(api_client.request(method, path, body));
     assert!(status.is_success(), "{path}: {answer}");
     answer
 }
@@ -39,11 +39,9 @@ fn what_runs_in_a_member_is_taken_over_as_it_is() {
     assert_eq!(after["metadata"]["labels"]["karmada.io/managed"], "true");
 
     let again = terminal.run("promote deploy/legacy -C member1");
-    assert!(
-        again.stderr.starts_with(
-            "error: deployment.apps/legacy in cluster member1 came from a control plane already\n"
-        )
-    );
+    assert!(again.stderr.starts_with(
+        "error: deployment.apps/legacy in cluster member1 is already managed by a control plane\n"
+    ));
     let missing = terminal.run("promote deploy/nothing -C member1");
     assert!(
         missing.stderr.starts_with("error: deployments \"nothing\" not found in cluster member1\nhint: ")
@@ -62,7 +60,7 @@ fn what_would_go_elsewhere_is_not_taken_over() {
     assert_eq!(
         refused.stderr,
         "error: PropagationPolicy default/strong would claim deployment.apps/legacy instead of a policy of its own\n\
-         hint: exclude it there, or create the template and let that policy have it\n"
+         hint: exclude it in that policy, or create the template with kubectl and let that policy claim it\n"
     );
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "data": { "token": "dmVyeSBzZWNyZXQ=" },

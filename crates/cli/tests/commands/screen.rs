@@ -61,7 +61,7 @@ fn a_question_is_asked_on_a_terminal_and_its_answer_counts() {
     assert!(said.ends_with("error: nothing was changed\n"), "{said}");
     let (code, said) = on_a_terminal(&terminal, "resume --policy pp", "maybe");
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("\"maybe\" is neither yes nor no; nothing was changed"), "{said}");
+    assert!(said.contains("\"maybe\" is neither yes nor no: nothing was changed"), "{said}");
     assert!(terminal.ok("why deploy/web").contains("Suspended   everywhere"), "nothing was changed");
 
     // Without a terminal there is no prompt, and nothing happens without `--yes`.
@@ -69,8 +69,8 @@ fn a_question_is_asked_on_a_terminal_and_its_answer_counts() {
     assert_eq!((silent.code, silent.stdout.as_str()), (Some(1), ""));
     assert!(
         silent.stderr.ends_with(
-            "error: stdin is not a terminal, and this asks first\n\
-             hint: there is nobody to ask; add --yes if that is what you want\n"
+            "error: ask for confirmation: stdin is not a terminal\n\
+             hint: to make the change without confirmation, add --yes\n"
         ),
         "{}",
         silent.stderr

@@ -22,12 +22,17 @@ fn a_policy_is_held_and_let_go() {
         one.stderr,
         format!(
             "error: resume {POLICY}: it is suspended everywhere, not only in member1\n\
-             hint: resume it everywhere, or suspend the other clusters by name first\n"
+             hint: resume it in all clusters, or first suspend the other clusters with `longshore suspend -C \
+             NAME`\n"
         )
     );
     let silent = terminal.run("resume --policy pp");
     assert_eq!((silent.code, silent.stdout.as_str()), (Some(1), ""));
-    assert!(silent.stderr.contains("hint: there is nobody to ask; add --yes"), "{}", silent.stderr);
+    assert!(
+        silent.stderr.contains("hint: to make the change without confirmation, add --yes"),
+        "{}",
+        silent.stderr
+    );
     let said = terminal.run("resume --policy pp --yes");
     assert_eq!((said.code, said.stdout), (Some(0), format!("{POLICY} resumed\n")));
     assert_eq!(said.stderr, "This dispatches\n  Deployment default/nginx: to member1, member2\n");
@@ -61,7 +66,8 @@ fn one_template_is_held_by_a_rollout_policy_of_its_own() {
     assert_eq!(
         by_policy.stderr,
         "error: deployment.apps/nginx is suspended everywhere, by PropagationPolicy default/pp\n\
-         hint: resume its policy with --policy, or change whoever holds it\n"
+         hint: resume its policy with `longshore resume --policy NAME`, or change the object that suspends \
+         it\n"
     );
     let unknown = terminal.run("suspend deploy/nginx -C member9");
     assert_eq!(unknown.stderr, "error: find cluster \"member9\"\nhint: there are member1, member2\n");

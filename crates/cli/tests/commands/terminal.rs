@@ -84,11 +84,11 @@ impl Terminal {
     /// Writes objects, as `kubectl apply --server-side` does.
     pub fn apply(&self, manifests: &[serde_json::Value]) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let door = checks::client::ApiClient::open(&self.server.kubeconfig);
+        let api_client = checks::client::ApiClient::open(&self.server.kubeconfig);
         for manifest in manifests {
             let path = path(manifest);
             let (status, answer) =
-                runtime.block_on(door.request(http::Method::POST, &path, manifest.to_string()));
+                runtime.block_on(api_client.request(http::Method::POST, &path, manifest.to_string()));
             assert!(status.is_success(), "{path}: {answer}");
         }
     }
@@ -96,8 +96,9 @@ impl Terminal {
     /// Merges a patch into an object.
     pub fn patch(&self, path: &str, patch: &serde_json::Value) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let door = checks::client::ApiClient::open(&self.server.kubeconfig);
-        let (status, answer) = runtime.block_on(door.request(http::Method::PATCH, path, patch.to_string()));
+        let api_client = checks::client::ApiClient::open(&self.server.kubeconfig);
+        let (status, answer) =
+            runtime.block_on(api_client.request(http::Method::PATCH, path, patch.to_string()));
         assert!(status.is_success(), "{path}: {answer}");
     }
 }

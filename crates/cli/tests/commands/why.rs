@@ -33,12 +33,12 @@ fn what_cannot_be_explained_is_an_error_with_a_hint() {
     assert_eq!(missing.code, Some(1));
     assert_eq!(
         missing.stderr,
-        "error: deployments \"nothing\" not found among what can be propagated\n\
+        "error: deployments \"nothing\" not found among the templates\n\
          hint: it was looked for in namespace default; name another with -n\n"
     );
     let policy = terminal.run("why pp/pp");
     assert!(
-        policy.stderr.starts_with("error: propagationpolicy.policy.karmada.io/pp is no template\nhint: ")
+        policy.stderr.starts_with("error: propagationpolicy.policy.karmada.io/pp is not a template\nhint: ")
     );
     let nothing = terminal.run("why deploy");
     assert!(

@@ -25,8 +25,8 @@ impl Watcher {
     }
 
     /// Follows until the server is gone or, where one is given, the revision has been reached.
-    pub async fn follow(&mut self, door: &ApiClient, until: Option<u64>) {
-        let Ok(mut connection) = door.connect().await else { return };
+    pub async fn follow(&mut self, api_client: &ApiClient, until: Option<u64>) {
+        let Ok(mut connection) = api_client.connect().await else { return };
         let timeout = if until.is_some() { "&timeoutSeconds=2" } else { "" };
         let path =
             format!("{SELECTED}&watch=true&allowWatchBookmarks=true&resourceVersion={}{timeout}", self.last);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use checks::client::{ApiClient, Connection};
-use checks::dice::Dice;
+use checks::random::SeededRandom;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ enum Known {
 
 pub struct Writer {
     index: usize,
-    dice: Dice,
+    random: SeededRandom,
     counter: u64,
     known: BTreeMap<String, Known>,
     /// The write that was under way when the server died, and what it would have made.
@@ -31,23 +31,23 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub fn new(index: usize, dice: Dice) -> Self {
-        Self { index, dice, counter: 0, known: BTreeMap::new(), pending: None, acknowledged: Vec::new() }
+    pub fn new(index: usize, random: SeededRandom) -> Self {
+        Self { index, random, counter: 0, known: BTreeMap::new(), pending: None, acknowledged: Vec::new() }
     }
 
     /// Writes until the server is gone.
-    pub async fn work(&mut self, door: &ApiClient) {
-        let Ok(mut connection) = door.connect().await else { return };
+    pub async fn work(&mut self, api_client: &ApiClient) {
+        let Ok(mut connection) = api_client.connect().await else { return };
         while self.write_once(&mut connection).await.is_some() {}
     }
 
     async fn write_once(&mut self, connection: &mut Connection) -> Option<()> {
-        let name = format!("w{}-{}", self.index, self.dice.below(NAMES));
+        let name = format!("w{}-{}", self.index, self.random.below(NAMES));
         let known = self.known.get(&name).cloned().unwrap_or(Known::Absent);
         let path = format!("{COLLECTION}/{name}");
         self.counter += 1;
         let counter = self.counter;
-        let delete = known != Known::Absent && self.dice.below(4) == 0;
+        let delete = known != Known::Absent && self.random.below(4) == 0;
         self.pending = Some((name.clone(), (!delete).then_some(counter)));
         let (wanted, answer) = match (&known, delete) {
             (_, true) => (StatusCode::OK, connection.json(Method::DELETE, &path, "").await),

@@ -13,9 +13,9 @@ use tokio::task::JoinHandle;
 use super::objects::{CONFIG_MAPS, POLICIES, config_map, policy, write};
 
 /// One in so many is made for a policy that is suspended.
-const HELD: usize = 10;
+const SUSPENDED_ONE_IN: usize = 10;
 /// How many others are made before one is changed.
-const CHANGED_LATER: usize = 20;
+const CREATES_BETWEEN_CHANGES: usize = 20;
 /// Policies are edited once in so many.
 const POLICY_EDITED: usize = 25;
 
@@ -38,13 +38,13 @@ pub struct Made {
 
 impl Load {
     /// Begins; between two writes it pauses for so long.
-    pub fn start(door: ApiClient, pause: Duration) -> Self {
+    pub fn start(api_client: ApiClient, pause: Duration) -> Self {
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(async move {
             let mut made = Made::default();
             let mut number = 0;
             while !*stopped.borrow() {
-                step(&door, number, &mut made).await;
+                step(&api_client, number, &mut made).await;
                 number += 1;
                 tokio::time::sleep(pause).await;
             }
@@ -60,21 +60,21 @@ impl Load {
     }
 }
 
-async fn step(door: &ApiClient, number: usize, made: &mut Made) {
-    if number.is_multiple_of(HELD) {
-        write(door, Method::POST, CONFIG_MAPS, &config_map(&format!("held-{number}"), "held")).await;
+async fn step(api_client: &ApiClient, number: usize, made: &mut Made) {
+    if number.is_multiple_of(SUSPENDED_ONE_IN) {
+        write(api_client, Method::POST, CONFIG_MAPS, &config_map(&format!("held-{number}"), "held")).await;
         made.held += 1;
     } else {
         let name = format!("acts-{number}");
-        write(door, Method::POST, CONFIG_MAPS, &config_map(&name, "acts")).await;
+        write(api_client, Method::POST, CONFIG_MAPS, &config_map(&name, "acts")).await;
         made.acts.insert(name, 0);
     }
-    if let Some(earlier) = number.checked_sub(CHANGED_LATER)
+    if let Some(earlier) = number.checked_sub(CREATES_BETWEEN_CHANGES)
         && let Some(changes) = made.acts.get_mut(&format!("acts-{earlier}"))
     {
         *changes += 1;
         let patch = json!({ "data": { "key": changes.to_string() } });
-        write(door, Method::PATCH, &format!("{CONFIG_MAPS}/acts-{earlier}"), &patch).await;
+        write(api_client, Method::PATCH, &format!("{CONFIG_MAPS}/acts-{earlier}"), &patch).await;
     }
     if number.is_multiple_of(POLICY_EDITED) {
         made.edits += 1;
@@ -82,6 +82,6 @@ async fn step(door: &ApiClient, number: usize, made: &mut Made) {
             if made.edits.is_multiple_of(2) { &["member1"] } else { &["member1", "member2"] };
         let lazy: Value = policy("lazy", clusters, json!({}))["spec"]["placement"].clone();
         let patch = json!({ "spec": { "placement": lazy } });
-        write(door, Method::PATCH, &format!("{POLICIES}/lazy"), &patch).await;
+        write(api_client, Method::PATCH, &format!("{POLICIES}/lazy"), &patch).await;
     }
 }

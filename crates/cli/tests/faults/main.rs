@@ -15,7 +15,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use load::{Load, Made};
-use objects::{CONFIG_MAPS, PATIENCE, POLICIES, config_map, policy, try_get, write};
+use objects::{CONFIG_MAPS, POLICIES, STEP_TIMEOUT, config_map, policy, try_get, write};
 
 mod load;
 mod objects;
@@ -27,9 +27,9 @@ const LAZY: usize = 10;
 /// How many arrivals are measured at a time.
 const PROBES: usize = 10;
 /// How long a server is away.
-const AWAY: Duration = Duration::from_secs(3);
+const SERVER_OUTAGE: Duration = Duration::from_secs(3);
 /// How long a member is away: long enough to be given up.
-const CUT_OFF: Duration = Duration::from_secs(20);
+const MEMBER_OUTAGE: Duration = Duration::from_secs(20);
 
 fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().expect("a number"))
@@ -46,11 +46,11 @@ async fn nothing_is_lost_and_nothing_is_made_twice() {
     plane.run_replicas(2, &["--lease-seconds=9"]).await.expect("the controllers start");
     join(&plane, 0, None);
     join(&plane, 1, Some(&relay));
-    until("that both are ready", PATIENCE, async || ready(&plane).await == 2).await.expect("they are");
+    until("that both are ready", STEP_TIMEOUT, async || ready(&plane).await == 2).await.expect("they are");
     let mut story = Story { plane, probes: 0, kills: 0 };
     story.begin().await;
     let begun = Instant::now();
-    let load = Load::start(story.plane.bed.control.door(), Duration::from_millis(pause));
+    let load = Load::start(story.plane.bed.control.api_client(), Duration::from_millis(pause));
     for round in 1..=rounds {
         story.leaders_are_killed().await;
         story.servers_are_killed().await;
@@ -85,7 +85,8 @@ fn join(plane: &Plane, member: usize, through: Option<&Relay>) {
 }
 
 async fn ready(plane: &Plane) -> usize {
-    let clusters = try_get(&plane.bed.control.door(), "/apis/cluster.karmada.io/v1alpha1/clusters").await;
+    let clusters =
+        try_get(&plane.bed.control.api_client(), "/apis/cluster.karmada.io/v1alpha1/clusters").await;
     clusters.map_or(0, |clusters| clusters.to_string().matches("ClusterReady").count())
 }
 
@@ -99,7 +100,7 @@ struct Story {
 impl Story {
     /// Three policies: one that acts, one that is suspended, one that is lazy and has acted.
     async fn begin(&mut self) {
-        let control = self.plane.bed.control.door();
+        let control = self.plane.bed.control.api_client();
         write(&control, Method::POST, POLICIES, &policy("acts", &BOTH, json!({}))).await;
         let held = json!({ "suspension": { "dispatching": true } });
         write(&control, Method::POST, POLICIES, &policy("held", &BOTH, held)).await;
@@ -117,12 +118,12 @@ impl Story {
 
     /// On a busy machine a replica may lose its lease by itself; it is restarted, as a kubelet would do.
     async fn arrives(&mut self, member: usize, name: &str) {
-        let door = self.plane.bed.members[member].door();
+        let api_client = self.plane.bed.members[member].api_client();
         let path = format!("{CONFIG_MAPS}/{name}");
         let what = format!("that {name} arrives");
-        let there = until(&what, PATIENCE, async || {
+        let there = until(&what, STEP_TIMEOUT, async || {
             self.plane.start_ended().expect("a replica starts again");
-            try_get(&door, &path).await.is_some()
+            try_get(&api_client, &path).await.is_some()
         })
         .await;
         there.unwrap_or_else(|error| panic!("{error} in member {member}: {}", self.plane.last_words()));
@@ -135,7 +136,7 @@ impl Story {
             let name = format!("probe-{}", self.probes);
             self.probes += 1;
             let begun = Instant::now();
-            let control = self.plane.bed.control.door();
+            let control = self.plane.bed.control.api_client();
             write(&control, Method::POST, CONFIG_MAPS, &config_map(&name, "acts")).await;
             self.arrives(member, &name).await;
             took.push(begun.elapsed());
@@ -150,7 +151,7 @@ impl Story {
             self.kills += 1;
             self.arrivals(0).await;
             self.plane.start_all().expect("a replica starts again");
-            until("that both replicas are ready", PATIENCE, async || {
+            until("that both replicas are ready", STEP_TIMEOUT, async || {
                 self.plane.start_ended().expect("a replica starts again");
                 self.plane.ready_replicas().await == 2
             })
@@ -171,7 +172,7 @@ impl Story {
     /// Whatever was killed of the control plane is started again, and what is made then arrives everywhere.
     async fn comes_back(&mut self) {
         self.kills += 1;
-        tokio::time::sleep(AWAY).await;
+        tokio::time::sleep(SERVER_OUTAGE).await;
         self.plane.bed.control.until_ready().await.expect("it comes back");
         self.arrivals(0).await;
         self.everything_so_far_arrives(1).await;
@@ -184,7 +185,7 @@ impl Story {
     async fn a_member_dies(&mut self) {
         self.plane.bed.members[1].server.kill();
         self.kills += 1;
-        tokio::time::sleep(AWAY).await;
+        tokio::time::sleep(SERVER_OUTAGE).await;
         self.arrivals(0).await;
         self.plane.bed.members[1].until_ready().await.expect("it comes back");
         self.everything_so_far_arrives(1).await;
@@ -200,7 +201,7 @@ impl Story {
         let median = |took: &[Duration]| took[took.len() / 2];
         let bearable = median(&before) * 2 + Duration::from_secs(2);
         assert!(median(&while_away) < bearable, "{before:?}, and then {while_away:?}");
-        tokio::time::sleep(CUT_OFF).await;
+        tokio::time::sleep(MEMBER_OUTAGE).await;
         relay.mend();
         self.everything_so_far_arrives(1).await;
     }
@@ -210,11 +211,11 @@ impl Story {
         let probes = (0..self.probes).map(|number| (format!("probe-{number}"), 0));
         let acts: BTreeMap<String, usize> = made.acts.clone().into_iter().chain(probes).collect();
         for number in 0..BOTH.len() {
-            let door = self.plane.bed.members[number].door();
+            let api_client = self.plane.bed.members[number].api_client();
             let mut last = Value::Null;
-            let arrived = until("that everything arrives", PATIENCE, async || {
+            let arrived = until("that everything arrives", STEP_TIMEOUT, async || {
                 self.plane.start_ended().expect("a replica starts again");
-                last = try_get(&door, &format!("{CONFIG_MAPS}?labelSelector=group%3Dacts"))
+                last = try_get(&api_client, &format!("{CONFIG_MAPS}?labelSelector=group%3Dacts"))
                     .await
                     .unwrap_or_default();
                 contents(&last) == acts
@@ -232,7 +233,7 @@ impl Story {
 
     /// One binding per template and one Work per copy.
     async fn nothing_is_left_over(&self, acts: &BTreeMap<String, usize>, made: &Made) {
-        let control = self.plane.bed.control.door();
+        let control = self.plane.bed.control.api_client();
         let count = async |path: &str| {
             let list = try_get(&control, path).await.unwrap_or_default();
             list["items"].as_array().map_or(0, Vec::len)

@@ -8,9 +8,9 @@ use http::Method;
 use serde_json::{Value, json};
 
 /// How long anything may take.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const STEP_TIMEOUT: Duration = Duration::from_secs(180);
 /// The retry interval.
-const AGAIN_AFTER: Duration = Duration::from_millis(200);
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// Where ConfigMaps are.
 pub const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 /// Where policies are.
@@ -44,23 +44,23 @@ pub fn policy(group: &str, clusters: &[&str], more: Value) -> Value {
 }
 
 /// Writes until it is taken. An answer that was lost does not count: the next one says that it is there.
-pub async fn write(door: &ApiClient, method: Method, path: &str, body: &Value) {
+pub async fn write(api_client: &ApiClient, method: Method, path: &str, body: &Value) {
     let begun = Instant::now();
-    while !try_write(door, &method, path, body).await {
-        assert!(begun.elapsed() < PATIENCE, "{path} could not be written: {body}");
-        tokio::time::sleep(AGAIN_AFTER).await;
+    while !try_write(api_client, &method, path, body).await {
+        assert!(begun.elapsed() < STEP_TIMEOUT, "{path} could not be written: {body}");
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
-async fn try_write(door: &ApiClient, method: &Method, path: &str, body: &Value) -> bool {
-    let Ok(mut connection) = door.connect().await else { return false };
+async fn try_write(api_client: &ApiClient, method: &Method, path: &str, body: &Value) -> bool {
+    let Ok(mut connection) = api_client.connect().await else { return false };
     let answer = connection.json(method.clone(), path, body.to_string()).await;
     answer.is_ok_and(|(status, _)| status.is_success() || status.as_u16() == 409)
 }
 
 /// What is there, if it can be asked.
-pub async fn try_get(door: &ApiClient, path: &str) -> Option<Value> {
-    let mut connection = door.connect().await.ok()?;
+pub async fn try_get(api_client: &ApiClient, path: &str) -> Option<Value> {
+    let mut connection = api_client.connect().await.ok()?;
     let (status, answer) = connection.json(Method::GET, path, "").await.ok()?;
     status.is_success().then_some(answer)
 }

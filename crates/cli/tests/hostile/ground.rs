@@ -31,7 +31,7 @@ const COMPARED: [&str; 13] = [
     "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 ];
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 /// What team-b changes itself.
 pub const NEWS: &str = "news";
 pub const POLICIES: &str = "/apis/policy.karmada.io/v1alpha1/namespaces";
@@ -41,7 +41,7 @@ const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces";
 /// A user with a token, or an administrator with a client certificate.
 #[derive(Clone)]
 pub struct Person {
-    door: ApiClient,
+    api_client: ApiClient,
     token: Option<&'static str>,
 }
 
@@ -73,7 +73,7 @@ impl Person {
         }
         let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
         let request = request.body(Full::new(body)).expect("a well-formed request");
-        let mut connection = self.door.connect().await.expect("the server accepts connections");
+        let mut connection = self.api_client.connect().await.expect("the server accepts connections");
         let answer = connection.send(request).await.expect("the server answers");
         let status = answer.status();
         let bytes = answer.into_body().collect().await.expect("a whole answer").to_bytes();
@@ -138,9 +138,9 @@ impl Environment {
         let server =
             Longshore::start(Path::new(env!("CARGO_BIN_EXE_longshore")), &arguments).expect("it starts");
         let file = &server.kubeconfig;
-        let admin = Person { door: ApiClient::open(file), token: None };
-        let tenant = |token| Person { door: ApiClient::anonymous(file), token: Some(token) };
-        let member = |name| (name, Person { door: ApiClient::of_context(file, name), token: None });
+        let admin = Person { api_client: ApiClient::open(file), token: None };
+        let tenant = |token| Person { api_client: ApiClient::anonymous(file), token: Some(token) };
+        let member = |name| (name, Person { api_client: ApiClient::of_context(file, name), token: None });
         let mut ground = Self {
             admin,
             eve: tenant("t-eve"),
@@ -260,7 +260,7 @@ impl Environment {
 
 /// Waits until something is so.
 pub async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + STEP_TIMEOUT;
     while !is_so().await {
         assert!(Instant::now() < end, "still not: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -95,7 +95,7 @@ fn the_story_is_told_to_who_describes_it() {
         &[
             "Message: All templates that it claims, 1, follow its generation 1.",
             "Reason: EverythingFollows Status: True Type: InEffect",
-            "Message: 1 of 1 templates are held back, everywhere or in some clusters.",
+            "Message: 1 of 1 templates are suspended, in all or in some clusters.",
             "Reason: SuspendDispatching Status: False Type: Dispatching",
             "Preempted From: 1",
         ],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use checks::dice::Dice;
+use checks::random::SeededRandom;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -51,28 +51,28 @@ pub struct Plan {
 
 impl Plan {
     /// The next action.
-    pub fn next(&mut self, dice: &mut Dice, state: &State) -> Action {
+    pub fn next(&mut self, random: &mut SeededRandom, state: &State) -> Action {
         self.step += 1;
         // There is nothing to play with before there are some of both.
-        let roll = if self.step <= 8 { self.step % 2 * 9 } else { dice.below(20) };
+        let roll = if self.step <= 8 { self.step % 2 * 9 } else { random.below(20) };
         let action = match roll {
-            0..=3 => self.create_template(dice),
-            4..=7 => self.edit_template(dice),
-            8 => self.delete_template(dice),
-            9..=11 => self.create_policy(dice),
-            12 => self.delete_policy(dice),
-            13 | 14 => self.retarget(dice),
-            15..=17 => self.suspend_or_resume(dice),
-            _ => drift(dice, state, self.step),
+            0..=3 => self.create_template(random),
+            4..=7 => self.edit_template(random),
+            8 => self.delete_template(random),
+            9..=11 => self.create_policy(random),
+            12 => self.delete_policy(random),
+            13 | 14 => self.retarget(random),
+            15..=17 => self.suspend_or_resume(random),
+            _ => drift(random, state, self.step),
         };
-        action.unwrap_or_else(|| self.next(dice, state))
+        action.unwrap_or_else(|| self.next(random, state))
     }
 
-    fn create_template(&mut self, dice: &mut Dice) -> Option<Action> {
-        let group = ["a", "b"][below(dice, 2)];
-        let name = format!("{group}{}", dice.below(4));
+    fn create_template(&mut self, random: &mut SeededRandom) -> Option<Action> {
+        let group = ["a", "b"][below(random, 2)];
+        let name = format!("{group}{}", random.below(4));
         let metadata = json!({ "name": name, "labels": { "group": group } });
-        let (collection, object) = match dice.below(3) {
+        let (collection, object) = match random.below(3) {
             0 => (
                 CONFIG_MAPS,
                 json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": { "step": "0" } }),
@@ -87,8 +87,8 @@ impl Plan {
         Some(Action::control(Method::POST, collection.to_owned(), object))
     }
 
-    fn edit_template(&self, dice: &mut Dice) -> Option<Action> {
-        let path = pick(dice, &self.templates)?.clone();
+    fn edit_template(&self, random: &mut SeededRandom) -> Option<Action> {
+        let path = pick(random, &self.templates)?.clone();
         let body = match path.starts_with(DEPLOYMENTS) {
             true => json!({ "spec": { "replicas": 1 + self.step % 3, "template": { "spec": { "containers": [
                 { "name": "main", "image": format!("nginx:{}", self.step) },
@@ -98,33 +98,33 @@ impl Plan {
         Some(Action::control(Method::PATCH, path, body))
     }
 
-    fn delete_template(&mut self, dice: &mut Dice) -> Option<Action> {
-        let path = pick(dice, &self.templates)?.clone();
+    fn delete_template(&mut self, random: &mut SeededRandom) -> Option<Action> {
+        let path = pick(random, &self.templates)?.clone();
         self.templates.retain(|one| *one != path);
         Some(Action::control(Method::DELETE, path, json!({})))
     }
 
-    fn create_policy(&mut self, dice: &mut Dice) -> Option<Action> {
-        let name = format!("p{}", dice.below(5));
+    fn create_policy(&mut self, random: &mut SeededRandom) -> Option<Action> {
+        let name = format!("p{}", random.below(5));
         if self.policies.contains_key(&name) {
             return None;
         }
-        let kind = [("apps/v1", "Deployment"), ("v1", "ConfigMap")][below(dice, 2)];
+        let kind = [("apps/v1", "Deployment"), ("v1", "ConfigMap")][below(random, 2)];
         let mut selector = json!({ "apiVersion": kind.0, "kind": kind.1 });
         // The control plane has ConfigMaps of its own, which a policy for all ConfigMaps would select.
-        if dice.below(2) == 0 || kind.1 == "ConfigMap" {
-            let group = ["a", "b"][below(dice, 2)];
+        if random.below(2) == 0 || kind.1 == "ConfigMap" {
+            let group = ["a", "b"][below(random, 2)];
             selector["labelSelector"] = json!({ "matchLabels": { "group": group } });
         }
-        let lazy = dice.below(3) == 0;
-        let preemption = ["Never", "Always"][below(dice, 2)];
+        let lazy = random.below(3) == 0;
+        let preemption = ["Never", "Always"][below(random, 2)];
         let mut spec = json!({
             "resourceSelectors": [selector],
-            "placement": placement(dice),
+            "placement": placement(random),
             "conflictResolution": "Overwrite",
-            "priority": dice.below(3),
+            "priority": random.below(3),
             "preemption": preemption,
-            "preserveResourcesOnDeletion": dice.below(4) == 0,
+            "preserveResourcesOnDeletion": random.below(4) == 0,
         });
         if lazy {
             spec["activationPreference"] = "Lazy".into();
@@ -137,22 +137,22 @@ impl Plan {
         Some(Action::control(Method::POST, POLICIES.to_owned(), policy))
     }
 
-    fn delete_policy(&mut self, dice: &mut Dice) -> Option<Action> {
-        let (name, _) = self.any_policy(dice)?;
+    fn delete_policy(&mut self, random: &mut SeededRandom) -> Option<Action> {
+        let (name, _) = self.any_policy(random)?;
         self.policies.remove(&name);
         Some(Action::control(Method::DELETE, format!("{POLICIES}/{name}"), json!({})))
     }
 
-    fn retarget(&self, dice: &mut Dice) -> Option<Action> {
-        let (name, lazy) = self.any_policy(dice)?;
-        let body = json!({ "spec": { "placement": placement(dice) } });
+    fn retarget(&self, random: &mut SeededRandom) -> Option<Action> {
+        let (name, lazy) = self.any_policy(random)?;
+        let body = json!({ "spec": { "placement": placement(random) } });
         let promise = if lazy { Promise::Unnoticed } else { Promise::Plain };
         Some(Action { promise, ..Action::control(Method::PATCH, format!("{POLICIES}/{name}"), body) })
     }
 
-    fn suspend_or_resume(&self, dice: &mut Dice) -> Option<Action> {
-        let (name, _) = self.any_policy(dice)?;
-        let (suspension, promise) = match dice.below(2) {
+    fn suspend_or_resume(&self, random: &mut SeededRandom) -> Option<Action> {
+        let (name, _) = self.any_policy(random)?;
+        let (suspension, promise) = match random.below(2) {
             0 => (json!({ "dispatching": true }), Promise::Unnoticed),
             _ => (Value::Null, Promise::Plain),
         };
@@ -160,18 +160,18 @@ impl Plan {
         Some(Action { promise, ..Action::control(Method::PATCH, format!("{POLICIES}/{name}"), body) })
     }
 
-    fn any_policy(&self, dice: &mut Dice) -> Option<(String, bool)> {
+    fn any_policy(&self, random: &mut SeededRandom) -> Option<(String, bool)> {
         let names: Vec<(&String, &bool)> = self.policies.iter().collect();
-        pick(dice, &names).map(|(name, lazy)| ((*name).clone(), **lazy))
+        pick(random, &names).map(|(name, lazy)| ((*name).clone(), **lazy))
     }
 }
 
 /// A user of a member changes or deletes an object there (drift).
-fn drift(dice: &mut Dice, state: &State, step: u64) -> Option<Action> {
-    let member = below(dice, MEMBERS.len());
+fn drift(random: &mut SeededRandom, state: &State, step: u64) -> Option<Action> {
+    let member = below(random, MEMBERS.len());
     let paths: Vec<&String> = state.members[MEMBERS[member]].keys().collect();
-    let path = (*pick(dice, &paths)?).clone();
-    let (method, body) = match (dice.below(3), path.starts_with(DEPLOYMENTS)) {
+    let path = (*pick(random, &paths)?).clone();
+    let (method, body) = match (random.below(3), path.starts_with(DEPLOYMENTS)) {
         (0, _) => (Method::DELETE, json!({})),
         (_, true) => (Method::PATCH, json!({ "spec": { "replicas": 4 + step % 2 } })),
         (_, false) => (Method::PATCH, json!({ "data": { "step": format!("drift {step}") } })),
@@ -194,8 +194,8 @@ fn deployment(name: &str, metadata: &Value) -> Value {
 }
 
 /// One to three members.
-fn placement(dice: &mut Dice) -> Value {
-    let chosen = 1 + dice.below(7);
+fn placement(random: &mut SeededRandom) -> Value {
+    let chosen = 1 + random.below(7);
     let names: Vec<&str> = MEMBERS
         .iter()
         .enumerate()
@@ -205,10 +205,10 @@ fn placement(dice: &mut Dice) -> Value {
     json!({ "clusterAffinity": { "clusterNames": names } })
 }
 
-fn below(dice: &mut Dice, limit: usize) -> usize {
-    usize::try_from(dice.below(limit as u64)).expect("an index")
+fn below(random: &mut SeededRandom, limit: usize) -> usize {
+    usize::try_from(random.below(limit as u64)).expect("an index")
 }
 
-fn pick<'a, T>(dice: &mut Dice, all: &'a [T]) -> Option<&'a T> {
-    (!all.is_empty()).then(|| &all[below(dice, all.len())])
+fn pick<'a, T>(random: &mut SeededRandom, all: &'a [T]) -> Option<&'a T> {
+    (!all.is_empty()).then(|| &all[below(random, all.len())])
 }

@@ -5,7 +5,7 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use checks::dice::Dice;
+use checks::random::SeededRandom;
 
 mod actions;
 mod promises;
@@ -17,7 +17,7 @@ use side::Side;
 use state::State;
 
 /// How long both sides may take to become the same.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn kills() -> usize {
     std::env::var("LONGSHORE_PIPELINE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(30)
@@ -25,14 +25,14 @@ fn kills() -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_control_plane_ends_where_an_unharmed_one_does() {
-    let mut dice = Dice::from_environment("LONGSHORE_PIPELINE_SEED");
-    let mut chance = dice.fork();
+    let mut random = SeededRandom::from_environment("LONGSHORE_PIPELINE_SEED");
+    let mut chance = random.fork();
     let (unharmed, mut killed) = (Side::start(), Side::start());
     let mut plan = Plan::default();
     let mut before = together(&unharmed, &killed, "the start").await;
     let (mut steps, mut left) = (0, kills());
     while left > 0 {
-        let action = plan.next(&mut dice, &before);
+        let action = plan.next(&mut random, &before);
         let since = second();
         unharmed.act(&action).await;
         left -= act_and_kill(&mut killed, &action, &mut chance, left).await;
@@ -60,7 +60,7 @@ fn second() -> u64 {
 }
 
 /// Does something and kills the server while it is done or while it has its effects; says how often.
-async fn act_and_kill(side: &mut Side, action: &Action, chance: &mut Dice, left: usize) -> usize {
+async fn act_and_kill(side: &mut Side, action: &Action, chance: &mut SeededRandom, left: usize) -> usize {
     let kills = usize::try_from(chance.below(4)).expect("small").min(left);
     for _ in 0..kills {
         // Short delays hit the request, longer ones the reconciles that it causes.
@@ -86,9 +86,9 @@ async fn together(one: &Side, other: &Side, when: &str) -> State {
             if expected.comparable() == found.comparable() {
                 return found;
             }
-            assert!(begun.elapsed() < PATIENCE, "after {when}:\n{}", expected.difference(&found));
+            assert!(begun.elapsed() < STEP_TIMEOUT, "after {when}:\n{}", expected.difference(&found));
         }
-        assert!(begun.elapsed() < PATIENCE, "after {when}: it never comes to rest");
+        assert!(begun.elapsed() < STEP_TIMEOUT, "after {when}: it never comes to rest");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -99,7 +99,7 @@ async fn quiet_restart(side: &mut Side) {
     side.restart();
     let begun = Instant::now();
     while !side.settled().await {
-        assert!(begun.elapsed() < PATIENCE, "it never comes to rest");
+        assert!(begun.elapsed() < STEP_TIMEOUT, "it never comes to rest");
     }
     assert_eq!(side.revisions().await, before, "revisions of the control plane and of the members");
 }

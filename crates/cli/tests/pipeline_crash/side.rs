@@ -14,7 +14,7 @@ use crate::actions::Action;
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
 pub const MEMBERS: [&str; 3] = ["member1", "member2", "member3"];
 /// How many polls in a row have to find everything idle.
-const LOOKS: usize = 3;
+const IDLE_POLLS: usize = 3;
 
 /// A running control plane and its members.
 pub struct Side {
@@ -50,12 +50,12 @@ impl Side {
 
     /// Something that is being done; the server may go away meanwhile.
     pub fn doing(&self, action: Action) -> impl Future<Output = Result<(), String>> + Send + use<> {
-        let door = match action.member {
+        let api_client = match action.member {
             Some(member) => self.members[member].clone(),
             None => self.control.clone(),
         };
         async move {
-            let mut connection = door.connect().await.map_err(|error| error.to_string())?;
+            let mut connection = api_client.connect().await.map_err(|error| error.to_string())?;
             let body = action.body.to_string();
             let answer = connection.json(action.method.clone(), &action.path, body).await;
             let (status, answer) = answer.map_err(|error| error.to_string())?;
@@ -77,7 +77,7 @@ impl Side {
     pub async fn settled(&self) -> bool {
         let mut connections = self.connect().await;
         let first = look(&mut connections).await;
-        for _ in 0..LOOKS {
+        for _ in 0..IDLE_POLLS {
             tokio::time::sleep(Duration::from_millis(15)).await;
             if first.is_none() || look(&mut connections).await != first {
                 return false;

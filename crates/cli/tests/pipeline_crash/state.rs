@@ -44,8 +44,8 @@ impl State {
             suspended: Vec::new(),
         };
         state.read_control(&side.control).await;
-        for (name, door) in MEMBERS.into_iter().zip(&side.members) {
-            let mut connection = door.connect().await.expect("a connection");
+        for (name, api_client) in MEMBERS.into_iter().zip(&side.members) {
+            let mut connection = api_client.connect().await.expect("a connection");
             let mut objects = BTreeMap::new();
             for (path, object) in objects_of(&mut connection).await {
                 let managed = object["metadata"]["labels"]["karmada.io/managed"] == "true";
@@ -62,8 +62,8 @@ impl State {
         state
     }
 
-    async fn read_control(&mut self, door: &ApiClient) {
-        let mut connection = door.connect().await.expect("a connection");
+    async fn read_control(&mut self, api_client: &ApiClient) {
+        let mut connection = api_client.connect().await.expect("a connection");
         for (path, object) in objects_of(&mut connection).await {
             self.control.insert(path, plain(&object));
         }

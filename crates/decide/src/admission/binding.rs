@@ -34,7 +34,8 @@ fn dependencies<Spec, Status>(object: &Object<Spec, Status>, findings: &mut Find
     if let Err(error) = serde_json::from_str::<Option<Vec<DependentObjectReference>>>(json) {
         findings.refuse(
             format!("metadata.annotations[{DEPENDENCIES}]"),
-            format!("is no JSON list of references, for example [{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"namespace\":\"default\",\"name\":\"conf\"}}]: {error}"),
+            format!("is no JSON list of references, for example \
+                     [{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"namespace\":\"default\",\"name\":\"conf\"}}]: {error}"),
         );
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn check(_: &Review<'_>, cluster: &Cluster, _: Option<&Cluster>, find
     if !spec.api_endpoint.is_empty() && !has_scheme(&spec.api_endpoint, &["http", "https"]) {
         findings.refuse(
             "spec.apiEndpoint",
-            format!("{:?} is no URL; write for example https://10.0.0.1:6443", spec.api_endpoint),
+            format!("{:?} is not a URL; write for example https://10.0.0.1:6443", spec.api_endpoint),
         );
     }
     if !spec.proxy_url.is_empty() && !has_scheme(&spec.proxy_url, &["http", "https", "socks5"]) {
@@ -55,7 +55,7 @@ fn place(cluster: &Cluster, findings: &mut Findings) {
         if !syntax::is_label_value(value) {
             findings.refuse(
                 format!("spec.{field}"),
-                format!("{value:?} is no label value; use letters, digits, `-`, `_` and `.`"),
+                format!("{value:?} is not a label value; use letters, digits, `-`, `_` and `.`"),
             );
         }
     }
@@ -75,7 +75,7 @@ fn taints(cluster: &Cluster, findings: &mut Findings) {
 fn taint_words(path: &str, key: &str, value: &str, effect: &str, findings: &mut Findings) {
     if !syntax::is_label_key(key) || !syntax::is_label_value(value) {
         findings
-            .refuse(path, format!("{key}={value} is no taint; write for example example.com/maintenance"));
+            .refuse(path, format!("{key}={value} is not a taint; write for example example.com/maintenance"));
     }
     if ![NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE].contains(&effect) {
         findings.refuse(

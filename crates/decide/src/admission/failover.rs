@@ -52,7 +52,7 @@ fn preservation(path: &str, rules: Option<&StatePreservation>, findings: &mut Fi
             findings.refuse(
                 format!("{path}.statePreservation.rules[{index}].aliasLabelName"),
                 format!(
-                    "{:?} is no label key; write for example example.com/last-state",
+                    "{:?} is not a label key; write for example example.com/last-state",
                     rule.alias_label_name
                 ),
             );

@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::Findings;
 use crate::json_pointer::JsonPointer;
 
-/// Refuses the overriders below a path of the policy that touch identity or ownership marks. What is no JSON pointer is
+/// Refuses the overriders below a path of the policy that touch identity or ownership marks. What is not a JSON pointer
+/// is
 /// refused elsewhere.
 pub(super) fn check(path: &str, wanted: &Overriders, findings: &mut Findings) {
     for (index, image) in wanted.image_overrider.iter().enumerate() {
@@ -38,7 +39,7 @@ pub(super) fn check(path: &str, wanted: &Overriders, findings: &mut Findings) {
 fn pointer(place: &str, text: &str, findings: &mut Findings) {
     let Ok(pointer) = text.parse::<JsonPointer>() else {
         return findings
-            .refuse(place, format!("{text:?} is no JSON pointer; write for example /spec/replicas"));
+            .refuse(place, format!("{text:?} is not a JSON pointer; write for example /spec/replicas"));
     };
     if let Some(reason) = reason(pointer.steps()) {
         findings.refuse(place, format!("{text:?} {reason}"));
@@ -52,14 +53,15 @@ fn reason(steps: &[String]) -> Option<String> {
         [] | [""] => {
             Some(format!("is the whole object; {CANNOT}; name the field that differs, as in /spec/replicas"))
         }
-        ["apiVersion" | "kind", ..] => Some(format!("is part of what the object is; {CANNOT}")),
+        ["apiVersion" | "kind", ..] => Some(format!("is part of the identity of the object; {CANNOT}")),
         ["metadata"] => Some(format!(
             "holds name and namespace; {CANNOT}; name the label or annotation, as in /metadata/labels/app"
         )),
         ["metadata", "labels" | "annotations"] => None,
         ["metadata", "labels" | "annotations", key, ..] => is_ownership_mark(key).then(|| mark(key)),
         ["metadata", ..] => Some(format!(
-            "is not for overriding; {CANNOT}; of metadata, only labels and annotations can differ between clusters"
+            "cannot be overridden; {CANNOT}; of metadata, only labels and annotations can differ between \
+             clusters"
         )),
         _ => None,
     }
@@ -70,7 +72,7 @@ const CANNOT: &str =
 
 fn mark(key: &str) -> String {
     format!(
-        "touches {key}, with which the control plane marks what belongs to it; remove it from the overrider"
+        "touches {key}, which the control plane uses to mark its own objects; remove it from the overrider"
     )
 }
 
@@ -86,7 +88,7 @@ fn map(place: &str, path: &str, value: &Value, findings: &mut Findings) {
         return;
     }
     let Some(pairs) = value.as_object() else {
-        return findings.refuse(place, "is no map; write for example {\"app\": \"web\"}");
+        return findings.refuse(place, "is not a map; write for example {\"app\": \"web\"}");
     };
     for key in pairs.keys().filter(|key| is_ownership_mark(key)) {
         findings.refuse(place, mark(key));

@@ -73,11 +73,16 @@ fn overriders(path: &str, wanted: &Overriders, findings: &mut Findings) {
 fn pairs(path: &str, labels: bool, overrider: &LabelAnnotationOverrider, findings: &mut Findings) {
     for (key, value) in &overrider.value {
         if !syntax::is_label_key(key) {
-            findings.refuse(path, format!("{key:?} is no key; write for example app or example.com/app"));
+            findings.refuse(path, format!("{key:?} is not a key; write for example app or example.com/app"));
         }
         if labels && !syntax::is_label_value(value) {
-            findings
-                .refuse(path, format!("{value:?} is no label value; use letters, digits, `-`, `_` and `.`"));
+            findings.refuse(
+                path,
+                format!(
+                    "{value:?} is not a label value; use letters, digits, `-`, `_` and \
+                                       `.`"
+                ),
+            );
         }
     }
 }
@@ -102,7 +107,7 @@ fn subfield(path: &str, patch: &FieldPatch, findings: &mut Findings) {
     if patch.sub_path.is_empty() || !syntax::is_json_pointer(&patch.sub_path) {
         findings.refuse(
             format!("{path}.subPath"),
-            format!("{:?} is no JSON pointer; write for example /db/port", patch.sub_path),
+            format!("{:?} is not a JSON pointer; write for example /db/port", patch.sub_path),
         );
     }
     match (patch.operator, &patch.value) {

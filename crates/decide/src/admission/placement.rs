@@ -160,7 +160,7 @@ fn workload_affinity(wanted: &WorkloadAffinity, findings: &mut Findings) {
             findings.refuse(
                 format!("{path}.{field}.groupByLabelKey"),
                 format!(
-                    "{:?} is no label key; write for example app.example.com/team",
+                    "{:?} is not a label key; write for example app.example.com/team",
                     group.group_by_label_key
                 ),
             );

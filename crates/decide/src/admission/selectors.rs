@@ -93,7 +93,7 @@ fn labels(path: &str, selector: Option<&LabelSelector>, findings: &mut Findings)
         if !syntax::is_label_key(key) || !syntax::is_label_value(value) {
             findings.refuse(
                 format!("{path}.labelSelector.matchLabels"),
-                format!("{key}: {value} is no label; write for example `app: nginx`"),
+                format!("{key}: {value} is not a label; write for example `app: nginx`"),
             );
         }
     }
@@ -101,7 +101,7 @@ fn labels(path: &str, selector: Option<&LabelSelector>, findings: &mut Findings)
         use api::selector::Operator::{DoesNotExist, Exists, In, NotIn};
         let path = format!("{path}.labelSelector.matchExpressions[{index}]");
         let problem = match (&requirement.operator, requirement.values.is_empty()) {
-            _ if !syntax::is_label_key(&requirement.key) => "the key is no label key",
+            _ if !syntax::is_label_key(&requirement.key) => "the key is not a label key",
             (In | NotIn, false) | (Exists | DoesNotExist, true) => continue,
             (In | NotIn, true) => "In and NotIn need values",
             (Exists | DoesNotExist, false) => "Exists and DoesNotExist take no values",

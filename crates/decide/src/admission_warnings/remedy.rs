@@ -13,7 +13,7 @@ use crate::template::Template;
 /// What to do so that the policy takes the template from its owner.
 pub(super) fn remedy(snapshot: &Snapshot, policy: &Policy, owner: &Policy, template: &Template) -> String {
     if snapshot.gates.skipped.has(&template.key) {
-        return "the control plane is set to leave its namespace or kind alone".to_owned();
+        return "the control plane is configured to skip its namespace or kind".to_owned();
     }
     if snapshot.gates.static_policy {
         return "policies are static, so a change of the template chooses the best policy anew".to_owned();
@@ -55,7 +55,7 @@ pub(super) fn sentence(
     template: &Arc<Template>,
 ) -> String {
     let came_first = match (policy.scope(), owner.scope()) {
-        (Scope::Namespaced, Scope::Cluster) => "which claimed it before this policy came",
+        (Scope::Namespaced, Scope::Cluster) => "which claimed it before this policy existed",
         _ => "which claims it already",
     };
     let remedy = remedy(snapshot, policy, owner, template);

@@ -73,7 +73,7 @@ fn selectors_that_mean_nothing_are_named() {
         &[template("a"), policy("p", &["a", "c"], 0, &["m1"])],
         expect![[r#"
             Plan: 1 template, 1 claimed, 1 to create. See `longshore plan`.
-            spec.resourceSelectors[1] selects no Deployment that is there now."#]],
+            spec.resourceSelectors[1] selects no Deployment that exists now."#]],
     );
 }
 
@@ -99,7 +99,7 @@ fn a_policy_that_comes_after_its_template_is_told_how_to_take_it() {
         &[cluster_policy("base", &["m1"]), template("a"), policy("own", &["a"], 0, &["m2"])],
         expect![[r#"
             Templates that it selects belong to other policies: ClusterPropagationPolicy base (1).
-            Deployment default/a stays with ClusterPropagationPolicy base, which claimed it before this policy came. To take it over: set spec.preemption: Always in this policy."#]],
+            Deployment default/a stays with ClusterPropagationPolicy base, which claimed it before this policy existed. To take it over: set spec.preemption: Always in this policy."#]],
     );
     check(
         &[policy("first", &["a"], 2, &["m1"]), template("a"), policy("better", &["a"], 5, &["m2"])],
@@ -158,10 +158,10 @@ fn selectors_that_mean_nothing_are_named_a_few_times_and_counted() {
     check(
         &[policy("p", &names, 0, &["m1"])],
         expect![[r#"
-            spec.resourceSelectors[0] selects no Deployment that is there now.
-            spec.resourceSelectors[1] selects no Deployment that is there now.
-            spec.resourceSelectors[2] selects no Deployment that is there now.
-            5 more of spec.resourceSelectors select nothing that is there now."#]],
+            spec.resourceSelectors[0] selects no Deployment that exists now.
+            spec.resourceSelectors[1] selects no Deployment that exists now.
+            spec.resourceSelectors[2] selects no Deployment that exists now.
+            5 more of spec.resourceSelectors select nothing that exists now."#]],
     );
 }
 

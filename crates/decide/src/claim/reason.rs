@@ -93,15 +93,15 @@ impl fmt::Display for ClaimWhy {
         match &self.reason {
             ClaimReason::Deleting => write!(formatter, "it is being deleted, so its claim stays as it is"),
             ClaimReason::Foreign { owner } => {
-                write!(formatter, "{owner} took it over, so policies leave it alone")
+                write!(formatter, "{owner} took it over, so policies ignore it")
             }
             ClaimReason::SkippedResources => write!(
                 formatter,
-                "the control plane is set to leave out its namespace or kind, so no policy takes it"
+                "the control plane is configured to skip its namespace or kind, so no policy claims it"
             ),
             ClaimReason::NoMatch => write!(formatter, "no policy matches it"),
             ClaimReason::Unclaimed => {
-                write!(formatter, "its policy let go of it and static policies wait until it changes (S4)")
+                write!(formatter, "its policy released it, and static policies wait until it changes (S4)")
             }
             ClaimReason::Best { policy, tie_break, second } => {
                 self.best(formatter, policy, *tie_break, second.as_ref())
@@ -153,7 +153,11 @@ impl ClaimWhy {
             TieBreak::Specificity => {
                 write!(formatter, "it matches {} and the other {}", won.matched.words(), lost.matched.words())
             }
-            TieBreak::Name => write!(formatter, "both match alike and its name is first in the alphabet"),
+            TieBreak::Name => write!(
+                formatter,
+                "both match equally, and its name comes first in the \
+                alphabet"
+            ),
         }
     }
 }
@@ -164,11 +168,12 @@ impl fmt::Display for Blocked {
             Blocked::Never => "its preemption is Never",
             Blocked::GateOff => "the feature gate PropagationPolicyPreemption is off (P1)",
             Blocked::Static => "static policies choose anew only when the template changes (S2)",
-            Blocked::SkippedResources => "the control plane is set to leave out its namespace or kind",
+            Blocked::SkippedResources => "the control plane is configured to skip its namespace or kind",
             Blocked::Priority => "its priority is not strictly higher (P2)",
             Blocked::Scope => "a ClusterPropagationPolicy never takes from a PropagationPolicy (P2)",
             Blocked::Unbounded => {
-                "only a selector with a name or a namespace takes, and none of its own means it (P4)"
+                "only a selector with a name or a namespace can take a template over, and none of its \
+                 selectors does (P4)"
             }
         })
     }

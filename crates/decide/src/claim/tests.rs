@@ -88,7 +88,8 @@ fn the_ranking_explains_itself() {
         Gates::default(),
         None,
         expect![
-            "PropagationPolicy default/a goes before PropagationPolicy default/b: both match alike and its name is first in the alphabet"
+            "PropagationPolicy default/a goes before PropagationPolicy default/b: both match equally, and \
+             its name comes first in the alphabet"
         ],
     );
 }
@@ -103,7 +104,7 @@ fn what_is_left_out_is_for_no_policy() {
             vec![all.clone()],
             gates.clone(),
             None,
-            expect!["the control plane is set to leave out its namespace or kind, so no policy takes it"],
+            expect!["the control plane is configured to skip its namespace or kind, so no policy claims it"],
         );
         let taker =
             policy("", "taker", json!({"name": "nginx"}), json!({"preemption": "Always", "priority": 1}));
@@ -112,7 +113,8 @@ fn what_is_left_out_is_for_no_policy() {
             gates,
             Some(&all),
             expect![
-                "ClusterPropagationPolicy all claims it and still matches; ClusterPropagationPolicy taker ranks higher but the control plane is set to leave out its namespace or kind"
+                "ClusterPropagationPolicy all claims it and still matches; ClusterPropagationPolicy taker \
+                 ranks higher but the control plane is configured to skip its namespace or kind"
             ],
         );
     }
@@ -144,7 +146,9 @@ fn p1_p2_p4_preemption_explains_itself() {
         policy("", "taker", json!({}), always(1)),
         on(),
         expect![
-            "ClusterPropagationPolicy owner claims it and still matches; ClusterPropagationPolicy taker ranks higher but only a selector with a name or a namespace takes, and none of its own means it (P4)"
+            "ClusterPropagationPolicy owner claims it and still matches; ClusterPropagationPolicy taker \
+             ranks higher but only a selector with a name or a namespace can take a template over, and none \
+             of its selectors does (P4)"
         ],
     );
     contest(
@@ -156,7 +160,9 @@ fn p1_p2_p4_preemption_explains_itself() {
         ),
         on(),
         expect![
-            "ClusterPropagationPolicy owner claims it and still matches; ClusterPropagationPolicy taker ranks higher but only a selector with a name or a namespace takes, and none of its own means it (P4)"
+            "ClusterPropagationPolicy owner claims it and still matches; ClusterPropagationPolicy taker \
+             ranks higher but only a selector with a name or a namespace can take a template over, and none \
+             of its selectors does (P4)"
         ],
     );
     contest(
@@ -191,7 +197,7 @@ fn a_template_that_something_else_took_over_is_left_alone() {
     let template = Template::read(&object).unwrap();
     let claim = claim(&template, FRESH, &Policies::default(), &Gates::default());
     assert!(matches!(claim, Claim::Foreign(_)));
-    assert_eq!(claim.why().to_string(), "MultiClusterService took it over, so policies leave it alone");
+    assert_eq!(claim.why().to_string(), "MultiClusterService took it over, so policies ignore it");
 }
 
 /// C7: Karmada's claim without our records is read as what Karmada meant by it.

@@ -65,7 +65,7 @@ impl fmt::Display for Kept {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Kept::Begun => "the eviction has just begun",
-            Kept::ByHand => "its deletion is suppressed until somebody decides",
+            Kept::ByHand => "its deletion is suppressed until a user changes suppressDeletion",
             Kept::Suspended => "the workload is suspended",
             Kept::Waiting => "the new copies are not healthy yet",
             Kept::LastCopy => "it is the last copy, and no cluster is chosen to replace it",
@@ -76,7 +76,7 @@ impl fmt::Display for Kept {
 impl fmt::Display for LetGo {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            LetGo::ByHand => "somebody decided so",
+            LetGo::ByHand => "a user allowed its deletion",
             LetGo::TimedOut => "its grace period is over",
             LetGo::Replaced => "every new copy is healthy",
         })

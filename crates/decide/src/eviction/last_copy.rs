@@ -70,8 +70,8 @@ pub fn kept(binding: &Binding, evictions: &Evictions) -> Option<Condition> {
     };
     let names = binding.spec.clusters.iter().map(|target| target.name.as_str()).collect::<Vec<_>>();
     let message = format!(
-        "{why} Nothing else fits, so the last copies stay in {}. Let another cluster fit, or set \
-         spec.failover.cluster.evictLastCopy in the policy to give them up.",
+        "{why} No other cluster fits, so the last copies stay in {}. Make another cluster fit, or set \
+         spec.failover.cluster.evictLastCopy in the policy to remove them.",
         names.join(", ")
     );
     let condition = conditions::condition(LAST_COPY_KEPT, ConditionStatus::True, reason, &message);

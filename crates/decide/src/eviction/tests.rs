@@ -118,7 +118,7 @@ fn r1_a_failing_application_is_timed_across_restarts() {
     let late = eviction(&binding, &[], at("2026-01-01T00:01:00Z"), Settings::default());
     assert_eq!(
         late.evictions["m1"].why.to_string(),
-        "it is unhealthy since 2026-01-01T00:00:00Z, longer than the 60 s it may be"
+        "it has been unhealthy since 2026-01-01T00:00:00Z, longer than the 60 s of its toleration"
     );
     late.write(&mut binding);
     let task = &binding.spec.graceful_eviction_tasks[0];
@@ -165,7 +165,10 @@ fn u5_nothing_that_is_suspended_is_evicted_and_resuming_judges_at_once() {
         let answer = eviction(&held, &[no_execute()], at(ADDED), Settings::default());
         assert_eq!((answer.evictions.len(), answer.held.len()), (expected, 1 - expected), "{suspension}");
         let verb = if expected == 1 { "leaves m1" } else { "would leave m1 if it were not suspended" };
-        let told = format!("It {verb}, because the cluster has the taint k:NoExecute, which is not borne.");
+        let told = format!(
+            "It {verb}, because the cluster has the taint k:NoExecute, which it does not \
+                            tolerate."
+        );
         assert_eq!(answer.to_string(), told);
 
         let rules = json!({"decisionConditions": {"tolerationSeconds": 0}});
@@ -217,12 +220,12 @@ fn a_copy_is_let_go_when_it_is_replaced_or_its_time_is_up() {
     check(
         &leaving(begun(json!({"suppressDeletion": true})), Value::Null, "Healthy"),
         "2030-01-01T00:00:00Z",
-        "its deletion is suppressed until somebody decides",
+        "its deletion is suppressed until a user changes suppressDeletion",
     );
     check(
         &leaving(begun(json!({"suppressDeletion": false})), Value::Null, "Unknown"),
         ADDED,
-        "somebody decided so",
+        "a user allowed its deletion",
     );
     let mut unscheduled = leaving(begun(json!({})), Value::Null, "Healthy");
     unscheduled.metadata.generation = 2;
@@ -337,7 +340,8 @@ fn m2_the_last_copy_stays_where_nothing_else_fits() {
     check(json!({"cluster": {"evictLastCopy": false}}), &[no_execute()], false);
     let alone = claimed(Value::Null);
     let answer = eviction(&alone, &[no_execute()], at(ADDED), Settings::default());
-    let told = "It would leave m1 if anything else fitted, because the cluster has the taint k:NoExecute, which is not borne.";
+    let told = "It would leave m1 if another cluster fitted, because the cluster has the taint k:NoExecute, \
+                which it does not tolerate.";
     assert_eq!(answer.to_string(), told);
     let condition = kept(&alone, &answer).expect("it is said");
     assert_eq!((condition.reason.as_str(), condition.observed_generation), ("TaintUntolerated", 1));

@@ -61,7 +61,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::Path { error } => error.fmt(formatter),
-            Problem::NotText { path } => write!(formatter, "the value at {path} is no text"),
+            Problem::NotText { path } => write!(formatter, "the value at {path} is not a text"),
             Problem::NotAnImage { error } => formatter.write_str(error),
             Problem::Identity { path, template, found } => write!(
                 formatter,

@@ -71,7 +71,8 @@ fn images_change_in_containers_only() {
         predicate("/spec/replicas"),
         "",
         json!(
-            "Apply cluster override policy(p) for cluster(m1) failed: the value at /spec/replicas is no text"
+            "Apply cluster override policy(p) for cluster(m1) failed: the value at /spec/replicas is not a \
+             text"
         ),
     );
 }
@@ -125,7 +126,8 @@ fn pointers_change_anything() {
         bad,
         "",
         json!(
-            "Apply cluster override policy(p) for cluster(m1) failed: \"spec\" is no JSON pointer: write /a/b/0, with ~1 for / and ~0 for ~"
+            "Apply cluster override policy(p) for cluster(m1) failed: \"spec\" is not a JSON pointer: write \
+             /a/b/0, with ~1 for / and ~0 for ~"
         ),
     );
 }

@@ -191,7 +191,7 @@ impl fmt::Display for Placement {
                 write!(formatter, "Leaves {}, which is going away; {}.", clusters.join(", "), Skip::Unclaimed)
             }
             Placement::Unchanged => {
-                formatter.write_str("Stays where it is, because nothing calls for a decision.")
+                formatter.write_str("Stays where it is, because nothing triggers scheduling.")
             }
             Placement::Scheduled(schedule) => {
                 write!(formatter, "Scheduled because {}: {}", schedule.trigger, schedule.division)?;
@@ -201,10 +201,10 @@ impl fmt::Display for Placement {
                 formatter.write_str(".")
             }
             Placement::Nowhere { trigger, failure, .. } => {
-                write!(formatter, "Runs nowhere (looked at because {trigger}): {failure}")
+                write!(formatter, "Runs nowhere (scheduling was triggered because {trigger}): {failure}")
             }
             Placement::Kept { trigger, failure, .. } => {
-                write!(formatter, "Stays where it is (looked at because {trigger}): {failure}")
+                write!(formatter, "Stays where it is (scheduling was triggered because {trigger}): {failure}")
             }
         }
     }

@@ -35,7 +35,7 @@ impl fmt::Display for Skip {
             Skip::Deleting => formatter.write_str("the binding is being deleted"),
             Skip::Suspended => formatter.write_str("scheduling of the binding is suspended"),
             Skip::OtherScheduler { name } => {
-                write!(formatter, "the scheduler {name:?} takes care of the binding")
+                write!(formatter, "the binding belongs to the scheduler {name:?}")
             }
             Skip::Unclaimed => formatter.write_str("no policy claims the binding, so it stays where it is"),
             Skip::NoPlacement => formatter.write_str("the binding has no placement of its own"),
@@ -86,7 +86,7 @@ impl fmt::Display for Trigger {
             Trigger::ReplicasChanged { from, to } => {
                 write!(formatter, "replicas changed from {from} to {to}")
             }
-            Trigger::Asked { at } => write!(formatter, "a fresh placement was asked for at {at}"),
+            Trigger::Asked { at } => write!(formatter, "a rescheduling was requested at {at}"),
             Trigger::FollowsClusters => formatter.write_str("it follows every change of the clusters"),
             Trigger::ClusterLeaves { cluster } => write!(formatter, "the cluster {cluster} is going away"),
             Trigger::Nowhere => formatter.write_str("it is in no cluster yet"),

@@ -50,7 +50,7 @@ fn what_makes_no_sense_is_no_quantity() {
     let error = "much".parse::<Amount>().expect_err("no quantity");
     assert_eq!(
         error.to_string(),
-        "\"much\" is no quantity: write a number and a unit such as 500m, 2 or 1Gi"
+        "\"much\" is not a quantity: write a number and a unit such as 500m, 2 or 1Gi"
     );
 }
 

@@ -221,16 +221,16 @@ impl fmt::Display for Step {
             Step::Join => write!(formatter, "join the cluster: no Cluster has that name"),
             Step::StopLeavingOut => write!(
                 formatter,
-                "take its namespace off --skipped-propagating-namespaces of the control plane, or its kind off \
-                 --skipped-propagating-apis"
+                "remove its namespace from --skipped-propagating-namespaces of the control plane, or its \
+                 kind from --skipped-propagating-apis"
             ),
-            Step::LetPoliciesAct => write!(formatter, "give it back to policies, which leave it alone now"),
+            Step::LetPoliciesAct => write!(formatter, "let policies claim it again, which ignore it now"),
             Step::CreatePolicy => write!(formatter, "create a policy that selects it"),
             Step::Select { policy, because } => {
                 let wish = match because {
-                    Mismatch::Excluded => "take it out of the exclusions of",
+                    Mismatch::Excluded => "remove it from the exclusions of",
                     Mismatch::Deleting => "create a policy like the one that is being deleted:",
-                    _ => "let it be selected by",
+                    _ => "change the selectors of",
                 };
                 write!(formatter, "{wish} {policy}, which {because}, or create a policy that selects it")
             }
@@ -242,9 +242,13 @@ impl fmt::Display for Step {
                     names.join(", ")
                 )
             }
-            Step::MoveDependents => write!(formatter, "bring what needs it there; it goes along"),
+            Step::MoveDependents => write!(
+                formatter,
+                "deliver the workload that depends on it there, which \
+                takes it along"
+            ),
             Step::AddToPlacement { policy, excluded: true } => {
-                write!(formatter, "take it out of `exclude` in the placement of {policy}")
+                write!(formatter, "remove the cluster from `exclude` in the placement of {policy}")
             }
             Step::AddToPlacement { policy, .. } => {
                 write!(formatter, "let the placement of {policy} select the cluster")
@@ -262,14 +266,19 @@ impl fmt::Display for Step {
             }
             Step::Wait { .. } => write!(formatter, "wait until its eviction from the cluster is over"),
             Step::SetField { field } => {
-                write!(formatter, "say in the Cluster which {} it is in", format!("{field:?}").to_lowercase())
+                write!(
+                    formatter,
+                    "set the {} in the spec of the \
+                                   Cluster",
+                    format!("{field:?}").to_lowercase()
+                )
             }
             Step::Prefer { policy } => write!(
                 formatter,
                 "change the spread constraints, weights or replicas of {policy}, which prefers others"
             ),
             Step::Activate { policy, chooses_anew: true } => {
-                write!(formatter, "change the template, so that {policy} takes it")
+                write!(formatter, "change the template, so that {policy} claims it")
             }
             Step::Activate { policy, .. } => {
                 write!(formatter, "change the template or reconcile it, so that {policy} takes effect")
@@ -281,7 +290,7 @@ impl fmt::Display for Step {
             Step::FixOverride { policy } => {
                 let PolicyKey { namespace, name } = policy;
                 let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-                write!(formatter, "mend the override policy {namespace}{name}, which cannot act")
+                write!(formatter, "correct the override policy {namespace}{name}, which cannot be applied")
             }
         }
     }

@@ -186,7 +186,7 @@ impl fmt::Display for Reason<'_> {
         match self.0 {
             Refusal::Deleting => write!(formatter, "the cluster is being deleted"),
             Refusal::ClusterAffinity => write!(formatter, "the placement does not select it"),
-            Refusal::ClusterEviction => write!(formatter, "it is just being evicted from it"),
+            Refusal::ClusterEviction => write!(formatter, "it is being evicted from the cluster"),
             Refusal::ApiEnablement => write!(formatter, "the cluster does not have the API"),
             Refusal::TaintToleration { taint } => {
                 let pair = match taint.value.as_str() {

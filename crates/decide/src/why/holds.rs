@@ -83,12 +83,16 @@ impl fmt::Display for Holder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Holder::Policy(key) => write!(formatter, "{key}"),
-            Holder::LastPolicy => write!(formatter, "the last policy it had, whose brake stays (U8)"),
+            Holder::LastPolicy => write!(formatter, "its last policy, whose suspension stays in effect (U8)"),
             Holder::Rollout(PolicyKey { namespace, name }) => match namespace.as_str() {
                 "" => write!(formatter, "ClusterRolloutPolicy {name}"),
                 namespace => write!(formatter, "RolloutPolicy {namespace}/{name}"),
             },
-            Holder::Dependents => write!(formatter, "all that need it, which are suspended themselves (U6)"),
+            Holder::Dependents => write!(
+                formatter,
+                "all workloads that depend on it, which are suspended \
+                themselves (U6)"
+            ),
         }
     }
 }

@@ -96,7 +96,7 @@ impl fmt::Display for Lost {
             Lost::Specificity { own, owners } => {
                 write!(formatter, "it matches {}, which is less exact than {}", own.words(), owners.words())
             }
-            Lost::Name => write!(formatter, "both match alike, and its name is later in the alphabet"),
+            Lost::Name => write!(formatter, "both match equally, and its name comes later in the alphabet"),
             Lost::Blocked { why } => write!(formatter, "it ranks higher, but {why}"),
             Lost::Unclaimed => write!(formatter, "static policies wait until the template changes (S4)"),
         }

@@ -98,7 +98,7 @@ fn awaited(binding: &Binding, clusters: &[Cluster], name: &str) -> Option<Awaite
 
 impl fmt::Display for Staying {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "What is in {} stays until ", self.clusters.join(", "))?;
+        write!(formatter, "The copies in {} stay until ", self.clusters.join(", "))?;
         let awaited: Vec<String> = self.awaits.iter().map(ToString::to_string).collect();
         match awaited.is_empty() {
             true => formatter.write_str("no copy of a workload that needs it is left there"),

@@ -75,7 +75,7 @@ fn a_lazy_edit_waits_and_says_so() {
         &[put(&story, "policy pp selects nginx on m2 lazy")],
         expect![[r#"
         Deployment default/nginx
-          waits: PropagationPolicy default/pp is lazy, so its generation 2 waits until the template changes (L1); generation 1 holds until then
+          waits: PropagationPolicy default/pp is lazy, so its generation 2 waits until the template changes (L1); generation 1 stays in effect until then
         Plan: 1 template, 1 waiting."#]],
     );
     assert_eq!(planned.totals.held, 1);
@@ -190,11 +190,18 @@ fn why_tells_everything_about_a_template() {
          policy pp1 selects nginx on m2 lazy suspend m1",
     );
     let answer = why(&story.snapshot, &nginx(), Interpreters::BUILT_IN).expect("there is one");
-    expect!["Deployment default/nginx: PropagationPolicy default/pp1 claims it and still matches; PropagationPolicy default/pp1 is lazy, so its generation 2 waits until the template changes (L1); generation 1 holds until then; nothing is written to m1 while it is suspended. Scheduled because the placement changed: 1 replica in full to each cluster: m1 1."].assert_eq(&answer.to_string());
+    expect![
+        "Deployment default/nginx: PropagationPolicy default/pp1 claims it and still matches; \
+             PropagationPolicy default/pp1 is lazy, so its generation 2 waits until the template changes \
+             (L1); generation 1 stays in effect until then; nothing is written to m1 while it is suspended. \
+             Scheduled because the placement changed: 1 replica in full to each cluster: m1 \
+             1."
+    ]
+    .assert_eq(&answer.to_string());
     let bystanders: Vec<String> = answer.bystanders.iter().map(ToString::to_string).collect();
     expect![[r#"
         PropagationPolicy default/pp2 selects another name
-        PropagationPolicy default/pp3 leaves it out by an exclusion
+        PropagationPolicy default/pp3 excludes it
         PropagationPolicy default/pp5 selects other labels
         PropagationPolicy elsewhere/pp4 selects other namespaces"#]]
     .assert_eq(&bystanders.join("\n"));

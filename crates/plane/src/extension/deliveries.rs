@@ -61,7 +61,7 @@ pub fn reviewed(
 /// The templates that a request names; an error if the caller may not read one of them.
 fn asked(request: &Request<'_>, rights: &Rights<'_>) -> Result<BTreeSet<Arc<TemplateKey>>, ApiError> {
     let sent: Sent = serde_json::from_value(request.body.clone()).map_err(|error| {
-        ApiError::bad_request(format!("the body is no DeliveryReview with spec.templates: {error}"))
+        ApiError::bad_request(format!("the body is not a DeliveryReview with spec.templates: {error}"))
     })?;
     if sent.spec.templates.len() > DELIVERY_REVIEW_TEMPLATES_MAX {
         return Err(ApiError::bad_request(format!(

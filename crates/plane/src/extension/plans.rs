@@ -50,15 +50,19 @@ pub fn planned(
     whole: &Snapshot,
     gates: &[String],
 ) -> Result<Planned, ApiError> {
-    let sent: Sent = serde_json::from_value(request.body.clone())
-        .map_err(|error| ApiError::bad_request(format!("the body is no Plan with spec.changes: {error}")))?;
+    let sent: Sent = serde_json::from_value(request.body.clone()).map_err(|error| {
+        ApiError::bad_request(format!(
+            "the body is not a Plan with spec.changes: \
+            {error}"
+        ))
+    })?;
     if sent.spec.changes.len() > CHANGES_MAX {
         return Err(ApiError::bad_request(format!("spec.changes: at most {CHANGES_MAX}")));
     }
     let changes = sent.spec.changes.into_iter().map(|change| allowed(request, change));
     let changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
     let plan = plan(whole, &changes, Interpreters::BUILT_IN)
-        .map_err(|error| ApiError::unprocessable(format!("what it would do cannot be told: {error}")))?;
+        .map_err(|error| ApiError::unprocessable(format!("its effect cannot be computed: {error}")))?;
     let notes = notes(rights, whole, &changes)?;
     let (plan, hidden) = rights.plan(plan);
     Ok(Planned { plan, hidden, notes, gates: gates.to_vec() })
@@ -78,7 +82,7 @@ fn allowed(request: &Request<'_>, change: SentChange) -> Result<Change, ApiError
     if !request.namespace.is_empty() && request.namespace != namespace {
         let place = request.namespace;
         return Err(ApiError::bad_request(format!(
-            "{kind} {name:?} is not in namespace {place}, of which the plan is asked"
+            "{kind} {name:?} is not in namespace {place}, for which the plan was requested"
         )));
     }
     let group = api_version.split_once('/').map_or("", |(group, _)| group);

@@ -40,7 +40,7 @@ pub(super) fn check(
     let names: Vec<&str> = names.into_iter().take(NAMED_MAX).collect();
     let why = format!(
         "it names clusters that do not exist: {}. `kubectl get clusters` lists those that do; \
-         {UNKNOWN_CLUSTERS}=warn on the policy lets it through",
+         {UNKNOWN_CLUSTERS}=warn on the policy allows it",
         names.join(", ")
     );
     Err(ApiError::forbidden(named(attributes, object), why))

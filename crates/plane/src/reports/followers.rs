@@ -53,11 +53,11 @@ pub fn follower(snapshot: &Snapshot, policy: &Policy, template: &Template) -> Fo
     let own = pin.as_ref().filter(|pin| pin.policy.uid == policy.uid).map(|pin| pin.policy.generation);
     let follows = match (&pin, own) {
         (None, _) if binding.is_none() => "<nothing>".to_owned(),
-        (None, _) | (Some(_), Some(0)) => "what Karmada made of it".to_owned(),
+        (None, _) | (Some(_), Some(0)) => "the state that Karmada left".to_owned(),
         (Some(_), Some(generation)) => format!("generation {generation}"),
         (Some(pin), None) => {
             let other = snapshot.policies.iter().find(|other| other.uid == pin.policy.uid);
-            other.map_or_else(|| "a policy that is gone".to_owned(), |other| other.key.to_string())
+            other.map_or_else(|| "a deleted policy".to_owned(), |other| other.key.to_string())
         }
     };
     let held = |binding: &std::sync::Arc<decide::Binding>| {

@@ -62,7 +62,7 @@ impl FileHeader {
         let crc = input.u32().ok_or(HeaderError::Damaged("the header is cut off"))?;
         let (mut fields, cut_off) = (Input(header), HeaderError::Damaged("the header is cut off"));
         if fields.take(8) != Some(kind.magic()) {
-            return Err(HeaderError::Damaged("it does not begin like a file of this store"));
+            return Err(HeaderError::Damaged("it is not a file of this store"));
         }
         let Some(version) = fields.u32() else { return Err(cut_off) };
         if version != FORMAT_VERSION {

@@ -8,7 +8,7 @@ use crate::{Revision, StorageError};
 
 /// How far ahead of the log's end the file is filled with zeros: syncing bytes that overwrite others needs
 /// no change of the file system's own records, which is most of what a small sync costs.
-const ROOM_BYTES: u64 = 1 << 20;
+const PREALLOCATED_BYTES: u64 = 1 << 20;
 
 /// The end of the log.
 pub(super) struct Log {
@@ -64,7 +64,7 @@ impl Log {
 
     /// Goes on with a file that ends at `end`.
     pub(super) fn resume(file: Box<dyn Handle>, first: Revision, end: u64, room_bytes: u64) -> Log {
-        Log { file, first, end, filled: end, room_bytes: room_bytes.min(ROOM_BYTES) }
+        Log { file, first, end, filled: end, room_bytes: room_bytes.min(PREALLOCATED_BYTES) }
     }
 
     pub(super) fn first(&self) -> Revision {
@@ -78,10 +78,10 @@ impl Log {
     /// Appends a frame and waits until it is on disk.
     pub(super) fn append(&mut self, frame: &[u8]) -> Result<(), AppendError> {
         let end = self.end + frame.len() as u64;
-        self.make_room(end).map_err(|error| self.broken("cut back", error))?;
+        self.make_room(end).map_err(|error| self.broken("truncate", error))?;
         if let Err(error) = self.file.write_at(frame, self.end) {
             let error = StorageError::new(self.action("append to"), error);
-            self.cut_back().map_err(|error| self.broken("cut back", error))?;
+            self.cut_back().map_err(|error| self.broken("truncate", error))?;
             return Err(AppendError::Undone(error));
         }
         self.file.sync().map_err(|error| self.broken("sync", error))?;
@@ -92,11 +92,11 @@ impl Log {
 
     /// Whether there is room for a frame of this size and some more, after an append that found none: fills the file
     /// behind the end, durably.
-    pub(super) fn find_room(&mut self, bytes: usize) -> Result<(), AppendError> {
+    pub(super) fn preallocate(&mut self, bytes: usize) -> Result<(), AppendError> {
         let zeros = vec![0; bytes.max(self.room_bytes as usize)];
         if let Err(error) = self.file.write_at(&zeros, self.end) {
-            let error = StorageError::new(self.action("find room in"), error);
-            self.cut_back().map_err(|error| self.broken("cut back", error))?;
+            let error = StorageError::new(self.action("preallocate space in"), error);
+            self.cut_back().map_err(|error| self.broken("truncate", error))?;
             return Err(AppendError::Undone(error));
         }
         self.file.sync().map_err(|error| self.broken("sync", error))?;

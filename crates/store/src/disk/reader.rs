@@ -120,7 +120,7 @@ impl FileReader {
             Wrong::Malformed(what) => self.corrupt(what),
             Wrong::Encrypted(Refusal::Unknown(key)) => OpenError::Encrypted { file: self.path.clone(), key },
             Wrong::Encrypted(Refusal::Changed(key)) => {
-                self.corrupt(format!("a value that was sealed with key {key} does not open with it"))
+                self.corrupt(format!("a value that was encrypted with key {key} cannot be decrypted with it"))
             }
         }
     }

@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 use super::super::relay::Relay;
 use super::super::until;
-use super::{PATIENCE, Plane};
+use super::{Plane, READY_TIMEOUT};
 
 /// Where the clusters of a control plane are listed.
 const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
 /// Where the pods of a member are listed.
 const PODS: &str = "/api/v1/pods";
 /// How often the controllers ask a member how much room it has.
-const ASKED_EVERY: Duration = Duration::from_secs(10);
+const STATUS_INTERVAL: Duration = Duration::from_secs(10);
 /// How long members may take to recover.
-const RECOVERY: Duration = Duration::from_secs(90);
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(90);
 
 impl Plane {
     /// Joins every member without waiting until it is ready: no controllers need to run yet.
@@ -112,7 +112,7 @@ impl Plane {
             let patch = json!({ "metadata": { "labels": wanted.labels } });
             let path = format!("{CLUSTERS}/{}", wanted.name);
             let (status, answer) =
-                self.bed.control.door().request(Method::PATCH, &path, patch.to_string()).await;
+                self.bed.control.api_client().request(Method::PATCH, &path, patch.to_string()).await;
             ensure!(status.is_success(), "label {}: {answer}", wanted.name);
         }
         self.joined[number] = Some(wanted.clone());
@@ -130,35 +130,39 @@ impl Plane {
     pub async fn until_empty(&mut self) -> Result<()> {
         let all = self.joined.iter().zip(&self.bed.members);
         for (_, member) in all.filter(|(joined, _)| joined.is_some()) {
-            let door = member.door();
-            until(&format!("that no pods are left in {}", member.name), PATIENCE, async || {
-                let Ok(mut connection) = door.connect().await else { return false };
+            let api_client = member.api_client();
+            until(&format!("that no pods are left in {}", member.name), READY_TIMEOUT, async || {
+                let Ok(mut connection) = api_client.connect().await else { return false };
                 let answer = connection.json(Method::GET, PODS, "").await;
                 answer.is_ok_and(|(_, list)| list["items"].as_array().is_some_and(Vec::is_empty))
             })
             .await?;
         }
-        let door = self.bed.control.door();
+        let api_client = self.bed.control.api_client();
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            let (_, list) = door.connect().await?.json(Method::GET, CLUSTERS, "").await?;
+        while begun.elapsed() < READY_TIMEOUT {
+            let (_, list) = api_client.connect().await?.json(Method::GET, CLUSTERS, "").await?;
             if list["items"].as_array().is_some_and(|all| all.iter().all(has_all_its_room)) {
                 return Ok(());
             }
-            self.pass(ASKED_EVERY).await?;
+            self.pass(STATUS_INTERVAL).await?;
         }
-        bail!("it is not known after {} s that members are empty\n{}", PATIENCE.as_secs(), self.last_words())
+        bail!(
+            "it is not known after {} s that members are empty\n{}",
+            READY_TIMEOUT.as_secs(),
+            self.last_words()
+        )
     }
 
     /// On a busy machine a member may not answer within the strides of the clock, and counts as not ready for some
     /// seconds afterwards, which no scenario asked for. One that is not ready for another reason stays as it is.
     pub(super) async fn until_recovered(&self) {
-        let door = self.bed.control.door();
+        let api_client = self.bed.control.api_client();
         let ways = self.ways.iter().zip(&self.joined).filter(|(way, _)| way.is_open());
         let reachable: Vec<&str> =
             ways.filter_map(|(_, joined)| Some(joined.as_ref()?.name.as_str())).collect();
-        let recovered = until("that members are ready again", RECOVERY, async || {
-            let Ok(mut connection) = door.connect().await else { return false };
+        let recovered = until("that members are ready again", RECOVERY_TIMEOUT, async || {
+            let Ok(mut connection) = api_client.connect().await else { return false };
             let answer = connection.json(Method::GET, CLUSTERS, "").await;
             let is_well = |object: &Value| {
                 let metadata = &object["metadata"];
@@ -171,9 +175,9 @@ impl Plane {
     }
 
     async fn until_known(&self, what: &str, wanted: &[Cluster]) -> Result<()> {
-        let door = self.bed.control.door();
-        until(what, PATIENCE, async || {
-            let Ok(mut connection) = door.connect().await else { return false };
+        let api_client = self.bed.control.api_client();
+        until(what, READY_TIMEOUT, async || {
+            let Ok(mut connection) = api_client.connect().await else { return false };
             let answer = connection.json(Method::GET, CLUSTERS, "").await;
             answer.is_ok_and(|(_, list)| wanted.iter().all(|one| is_ready(&list, one)))
         })

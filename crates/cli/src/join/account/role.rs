@@ -41,15 +41,15 @@ const USUAL_KINDS: [&str; 12] = [
 /// Which rights our account in the member gets.
 #[derive(clap::Args, Debug, Default)]
 pub struct ScopeFlags {
-    /// What the control plane may do in the cluster: everything, or to write some kinds in some namespaces
-    /// [default: full, or with --rotate what it may do already]
+    /// Rights of the control plane in the cluster: full, or restricted to some kinds in some namespaces [default: full;
+    /// with --rotate, the rights that it has]
     #[arg(long, value_name = "SCOPE", value_parser = ["full", "restricted"])]
     role_scope: Option<String>,
-    /// The namespaces in which a restricted role writes; they are made if they are not there
+    /// Namespaces in which a restricted role may write; missing ones are created
     #[arg(long, value_name = "NAMES", value_delimiter = ',', required_if_eq("role_scope", "restricted"))]
     role_namespaces: Vec<String>,
-    /// The kinds that a restricted role writes, such as deployments.apps,services; it reads them in all namespaces
-    /// [default: workloads, Services, ConfigMaps and the like, no Secrets]
+    /// Resources that a restricted role may write, such as deployments.apps,services; it may read them in all
+    /// namespaces [default: workloads, Services, ConfigMaps and similar kinds, without Secrets]
     #[arg(long, value_name = "RESOURCES", value_delimiter = ',')]
     role_kinds: Vec<String>,
 }
@@ -75,7 +75,7 @@ impl ScopeFlags {
                 };
                 Ok(Some(RoleScope::Restricted { namespaces: self.role_namespaces.clone(), kinds }))
             }
-            _ if is_detailed => bail!("--role-namespaces and --role-kinds belong to --role-scope=restricted"),
+            _ if is_detailed => bail!("--role-namespaces and --role-kinds need --role-scope=restricted"),
             Some(_) => Ok(Some(RoleScope::Full)),
             None => Ok(None),
         }
@@ -141,17 +141,17 @@ fn rules_of(kinds: &[String], verbs: &[&str]) -> Vec<Value> {
 
 impl Account {
     /// What the account may do now; none if it may do nothing.
-    pub async fn scope(&self, far: &Rest) -> Result<Option<RoleScope>> {
+    pub async fn scope(&self, member: &Rest) -> Result<Option<RoleScope>> {
         let path = Collection::new(RBAC, "clusterroles", "").object(&self.role);
         let role: Option<Value> =
-            far.get(&path).await.with_context(|| format!("read {} in the cluster", self.role))?;
+            member.get(&path).await.with_context(|| format!("read {} in the cluster", self.role))?;
         Ok(role.map(|role| RoleScope::of(&role)))
     }
 
     /// Gives the account its rights; as long as it moves, also where it was.
     pub(super) async fn grant(
         &self,
-        far: &Rest,
+        member: &Rest,
         control: &str,
         scope: &RoleScope,
         former: Option<&str>,
@@ -173,16 +173,16 @@ impl Account {
         });
         for (plural, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
             let path = Collection::new(RBAC, plural, "").object(&self.role);
-            far.apply(&path, &object, true).await.with_context(|| format!("grant {}", self.role))?;
+            member.apply(&path, &object, true).await.with_context(|| format!("grant {}", self.role))?;
         }
         let RoleScope::Restricted { namespaces, kinds } = scope else {
-            return self.revoke_in_namespaces(far, &[]).await;
+            return self.revoke_in_namespaces(member, &[]).await;
         };
         for namespace in namespaces {
-            plane::ensure_namespace(far, namespace, &[])
+            plane::ensure_namespace(member, namespace, &[])
                 .await
                 .with_context(|| format!("make namespace {namespace} in the cluster"))?;
-            self.grant_in(far, namespace, rules_of(kinds, &WRITE), former).await?;
+            self.grant_in(member, namespace, rules_of(kinds, &WRITE), former).await?;
         }
         // The account renews its own tokens.
         let renewal = json!({
@@ -191,13 +191,13 @@ impl Account {
         });
         let mut places = namespaces.clone();
         if !places.contains(&self.namespace) {
-            self.grant_in(far, &self.namespace, vec![renewal], former).await?;
+            self.grant_in(member, &self.namespace, vec![renewal], former).await?;
             places.push(self.namespace.clone());
         } else {
             let rules = [rules_of(kinds, &WRITE), vec![renewal]].concat();
-            self.grant_in(far, &self.namespace, rules, former).await?;
+            self.grant_in(member, &self.namespace, rules, former).await?;
         }
-        self.revoke_in_namespaces(far, &places).await
+        self.revoke_in_namespaces(member, &places).await
     }
 
     fn subjects(&self, former: Option<&str>) -> Value {
@@ -209,7 +209,7 @@ impl Account {
 
     async fn grant_in(
         &self,
-        far: &Rest,
+        member: &Rest,
         namespace: &str,
         rules: Vec<Value>,
         former: Option<&str>,
@@ -226,14 +226,14 @@ impl Account {
         });
         for (plural, object) in [("roles", role), ("rolebindings", binding)] {
             let path = Collection::new(RBAC, plural, namespace).object(&self.role);
-            let granted = far.apply(&path, &object, true).await;
+            let granted = member.apply(&path, &object, true).await;
             granted.with_context(|| format!("grant {} in namespace {namespace}", self.role))?;
         }
         Ok(())
     }
 
     /// Takes away what the account may do in namespaces other than these.
-    pub(super) async fn revoke_in_namespaces(&self, far: &Rest, kept: &[String]) -> Result<()> {
+    pub(super) async fn revoke_in_namespaces(&self, member: &Rest, kept: &[String]) -> Result<()> {
         for plural in ["rolebindings", "roles"] {
             let mut places = Vec::new();
             let each = |item: api::Unread| {
@@ -244,10 +244,10 @@ impl Account {
                     places.push(place);
                 }
             };
-            let listed = far.pages(&Collection::new(RBAC, plural, ""), "", each).await;
+            let listed = member.pages(&Collection::new(RBAC, plural, ""), "", each).await;
             listed.with_context(|| format!("list {plural} in the cluster"))?;
             for place in places {
-                let removed = remove(far, &Collection::new(RBAC, plural, &place).object(&self.role)).await;
+                let removed = remove(member, &Collection::new(RBAC, plural, &place).object(&self.role)).await;
                 removed.with_context(|| format!("revoke {} in namespace {place}", self.role))?;
             }
         }

@@ -11,8 +11,10 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
-use super::{Account, BOUND_TYPE, LAST_USED, LOOK, PATIENCE, TOKEN_OF, TOKEN_TYPE, TOKEN_USER};
-use crate::output::tell;
+use super::{
+    Account, BOUND_TYPE, LAST_USED, MEMBER_TIMEOUT, POLL_INTERVAL, TOKEN_OF, TOKEN_TYPE, TOKEN_USER,
+};
+use crate::output::print_message;
 
 /// The tokens of our service accounts in the member.
 pub struct Tokens {
@@ -49,9 +51,9 @@ impl Token {
 
 impl Account {
     /// A new token of an account, for so many seconds if the member makes such tokens.
-    pub(super) async fn token(&self, far: &Rest, user: &str, life_seconds: i64) -> Result<Token> {
+    pub(super) async fn token(&self, member: &Rest, user: &str, life_seconds: i64) -> Result<Token> {
         let name = format!("{user}-token-{:08x}", rand::random::<u32>());
-        self.make_secret(far, user, &name, BOUND_TYPE).await?;
+        self.make_secret(member, user, &name, BOUND_TYPE).await?;
         let accounts = Collection::new("v1", "serviceaccounts", &self.namespace);
         let path = accounts.object(user).below("token");
         let request = json!({
@@ -62,40 +64,40 @@ impl Account {
             },
         });
         let issued = Timestamp::now();
-        match far.send::<Value>(Method::POST, &path, "application/json", Some(&request)).await {
+        match member.send::<Value>(Method::POST, &path, "application/json", Some(&request)).await {
             Ok(answer) => {
                 let (text, expires) = read_token(&path, &answer).context("read the token")?;
                 let account = format!("{}/{user}", self.namespace);
                 Ok(Token { text, secret: name, account, life: Some((issued, expires)) })
             }
             Err(error @ (Error::NotFound { .. } | Error::Refused { code: 400..=499, .. })) => {
-                super::remove(far, &self.secrets().object(&name)).await?;
-                tell(&format!(
-                    "warning: the cluster makes no tokens that end for account {user} ({error}); one that never ends \
-                     is used, replace it now and then with `longshore join --rotate`"
+                super::remove(member, &self.secrets().object(&name)).await?;
+                print_message(&format!(
+                    "warning: the cluster does not issue expiring tokens for account {user} ({error}); a \
+                     token that never expires is used: replace it regularly with `longshore join --rotate`"
                 ));
-                self.lasting_token(far, user).await
+                self.lasting_token(member, user).await
             }
-            Err(error) => Err(error).with_context(|| format!("ask for a token of {user}")),
+            Err(error) => Err(error).with_context(|| format!("request a token for {user}")),
         }
     }
 
-    async fn make_secret(&self, far: &Rest, user: &str, name: &str, kind: &str) -> Result<()> {
+    async fn make_secret(&self, member: &Rest, user: &str, name: &str, kind: &str) -> Result<()> {
         let mut metadata = self.metadata(name);
         metadata["annotations"] = json!({ TOKEN_USER: user });
         metadata["labels"][TOKEN_OF] = self.user.as_str().into();
         let secret = json!({ "apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": metadata });
-        let made = far.create(&self.secrets(), &secret).await;
-        made.map(drop).with_context(|| format!("ask for a token of {user}"))
+        let made = member.create(&self.secrets(), &secret).await;
+        made.map(drop).with_context(|| format!("request a token for {user}"))
     }
 
     /// A token in a Secret, which never ends.
-    async fn lasting_token(&self, far: &Rest, user: &str) -> Result<Token> {
+    async fn lasting_token(&self, member: &Rest, user: &str) -> Result<Token> {
         let name = format!("{user}-token-{:08x}", rand::random::<u32>());
-        self.make_secret(far, user, &name, TOKEN_TYPE).await?;
+        self.make_secret(member, user, &name, TOKEN_TYPE).await?;
         let begun = tokio::time::Instant::now();
-        while begun.elapsed() < PATIENCE {
-            let found: Option<Value> = far.get(&self.secrets().object(&name)).await?;
+        while begun.elapsed() < MEMBER_TIMEOUT {
+            let found: Option<Value> = member.get(&self.secrets().object(&name)).await?;
             let encoded = found.map(|mut found| found["data"]["token"].take()).filter(Value::is_string);
             if let Some(encoded) = encoded {
                 let ByteString(bytes) = serde_json::from_value(encoded).context("read the token")?;
@@ -103,36 +105,39 @@ impl Account {
                 let account = format!("{}/{user}", self.namespace);
                 return Ok(Token { text, secret: name, account, life: None });
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
-        bail!("the cluster makes no token for account {user}: does its kube-controller-manager run?")
+        bail!(
+            "the cluster does not create a token for account {user}: check that its \
+               kube-controller-manager runs"
+        )
     }
 
     /// Whether the controllers have come with the new token, by a way that cannot be gone from here. Of one that ends
     /// they note it on the Secret at `kept` on the control plane; of another one the member's API server notes it.
-    pub async fn is_used(&self, far: &Rest, tokens: &Tokens, control: &Rest, kept: &Path) -> Result<bool> {
+    pub async fn is_used(&self, member: &Rest, tokens: &Tokens, control: &Rest, kept: &Path) -> Result<bool> {
         let token = &tokens.controllers;
         let theirs = self.secrets().object(&token.secret);
         let begun = tokio::time::Instant::now();
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < MEMBER_TIMEOUT {
             let is_used = match token.life {
                 Some(_) => {
                     let secret: Option<Value> =
-                        control.get(kept).await.context("look whether the token is used")?;
+                        control.get(kept).await.context("read whether the token was used")?;
                     secret.is_some_and(|secret| {
                         secret["metadata"]["annotations"][TOKEN_USED] == token.secret.as_str()
                     })
                 }
                 None => {
                     let secret: Option<Value> =
-                        far.get(&theirs).await.context("look whether the token is used")?;
+                        member.get(&theirs).await.context("read whether the token was used")?;
                     secret.is_some_and(|secret| secret["metadata"]["labels"][LAST_USED].is_string())
                 }
             };
             if is_used {
                 return Ok(true);
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(false)
     }

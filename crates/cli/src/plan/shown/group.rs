@@ -6,7 +6,7 @@ use std::fmt;
 
 use decide::plan::{Action, ClusterPlan, Plan, TemplatePlan};
 
-use crate::text::some_of;
+use crate::terminal_text::some_of;
 
 /// Templates to which the same happens; there is at least one.
 pub struct Group<'p> {

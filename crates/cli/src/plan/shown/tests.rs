@@ -219,7 +219,7 @@ fn hundreds_to_which_different_things_happen_are_not_all_shown() {
     });
     let plan = plan(templates.collect(), Totals { scaled: 1_000, ..Totals::default() });
     let text = shown(&plan, &[], false, Paint::NONE);
-    assert_eq!(text.lines().filter(|line| line.starts_with("~ ")).count(), BLOCKS);
+    assert_eq!(text.lines().filter(|line| line.starts_with("~ ")).count(), GROUPS_MAX);
     let end = text.lines().rev().take(5).collect::<Vec<_>>();
     expect![[r#"
         and 970 more templates; --detailed shows each

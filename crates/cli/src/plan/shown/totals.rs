@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use decide::plan::{Counts, Plan, breakdown};
 
-use crate::text::table;
+use crate::terminal_text::table;
 
 /// How many clusters, and namespaces, are shown.
-const ROWS: usize = 12;
+const ROWS_MAX: usize = 12;
 
 /// A table by cluster and one by namespace; nothing where the totals of the plan say it all.
 pub fn tables(plan: &Plan) -> String {
@@ -33,8 +33,8 @@ fn shown(title: &str, counts: &BTreeMap<String, Counts>) -> String {
         let numbers = places.iter().map(|place| counts.columns()[*place].1.to_string());
         [name].into_iter().chain(numbers).collect::<Vec<String>>()
     };
-    let rows: Vec<Vec<String>> = counts.iter().take(ROWS).map(row).collect();
-    let more = match counts.len().saturating_sub(ROWS) {
+    let rows: Vec<Vec<String>> = counts.iter().take(ROWS_MAX).map(row).collect();
+    let more = match counts.len().saturating_sub(ROWS_MAX) {
         0 => String::new(),
         more => format!("and {more} more; -o json has each\n"),
     };

@@ -111,7 +111,7 @@ fn a_cluster_is_excluded() {
           member2   not chosen: the placement excludes it
 
         To get it onto member2 you would have to
-          1. take it out of `exclude` in the placement of PropagationPolicy default/pp
+          1. remove the cluster from `exclude` in the placement of PropagationPolicy default/pp
     "#]],
     );
 }
@@ -131,13 +131,12 @@ fn the_template_is_excluded() {
         Deployment default/nginx
 
         Policy      No policy matches it.
-          no match  PropagationPolicy default/pp leaves it out by an exclusion
+          no match  PropagationPolicy default/pp excludes it
           no match  PropagationPolicy default/web selects another name
         Clusters    none: it has no binding, so nothing is propagated.
 
         To get it onto member1 you would have to
-          1. take it out of the exclusions of PropagationPolicy default/pp, which leaves
-             it out by an exclusion, or create a policy that selects it
+          1. remove it from the exclusions of PropagationPolicy default/pp, which excludes it, or create a policy that selects it
     "#]],
     );
 }

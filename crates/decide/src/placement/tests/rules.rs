@@ -51,7 +51,7 @@ fn the_first_trigger_wins() {
     let fresh = binding(dynamic(), 4);
     assert_eq!(trigger_of(&fresh, &members), "the placement changed");
     let settled = settle(fresh, &members);
-    let rest = "Stays where it is, because nothing calls for a decision.";
+    let rest = "Stays where it is, because nothing triggers scheduling.";
     assert_eq!(trigger_of(&settled, &members), rest);
 
     let mut scaled = settled.clone();
@@ -59,7 +59,7 @@ fn the_first_trigger_wins() {
     assert_eq!(trigger_of(&scaled, &members), "replicas changed from 4 to 6");
     assert_eq!(
         trigger_of(&asked_again(settled.clone()), &members),
-        "a fresh placement was asked for at 2026-01-02T00:00:00Z"
+        "a rescheduling was requested at 2026-01-02T00:00:00Z"
     );
     let mut leaving = members.clone();
     leaving[0].metadata.deletion_timestamp = Some("2026-01-03T00:00:00Z".parse().expect("a time"));
@@ -112,7 +112,7 @@ fn some_bindings_are_none_of_our_business() {
     );
     check_skip(
         |binding| binding.spec.scheduler_name = "mine".to_owned(),
-        "the scheduler \"mine\" takes care of the binding",
+        "the binding belongs to the scheduler \"mine\"",
     );
     check_skip(
         |binding| {
@@ -341,7 +341,7 @@ fn groups_are_tried_forward_from_the_one_in_use() {
 }
 
 #[test]
-fn m2_what_runs_stays_unless_somebody_says_otherwise() {
+fn m2_running_copies_stay_unless_the_policy_allows_eviction() {
     let members = clusters(&[3, 3]);
     let on = |name: &str| with(dynamic(), "clusterAffinity", json!({"clusterNames": [name]}));
     let stays = |binding: &Binding| matches!(placement(binding, &members, NOW), Placement::Kept { .. });

@@ -11,16 +11,16 @@ use serde_json::Value;
 use crate::kinds::Kind;
 
 /// How many objects come at once.
-const PAGE: usize = 500;
+const PAGE_OBJECTS_MAX: usize = 500;
 /// How long a member may take for one page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
 /// The column that says how old something is.
-const AGE: &str = "Age";
+const AGE_COLUMN: &str = "Age";
 /// How rows are asked for.
-const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+const TABLE_MEDIA_TYPES: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 /// What is asked of every member.
-pub struct Question {
+pub struct ListRequest {
     /// The kind.
     pub kind: Kind,
     /// Empty for all.
@@ -45,7 +45,7 @@ pub struct Answer {
 impl Answer {
     /// The same without the column that changes by itself.
     pub fn without_ages(mut self) -> Self {
-        let age = self.columns.iter().position(|column| text(column, "name") == AGE);
+        let age = self.columns.iter().position(|column| text(column, "name") == AGE_COLUMN);
         if let Some(age) = age {
             self.columns.remove(age);
             for item in &mut self.items {
@@ -62,13 +62,13 @@ impl Answer {
     }
 }
 
-impl Question {
+impl ListRequest {
     /// Asks one member.
     pub async fn ask(&self, rest: &Rest) -> Result<Answer> {
         let mut answer = Answer::default();
         let mut token = String::new();
         loop {
-            let page = self.page(rest, &token).await.context("ask for the list")?;
+            let page = self.page(rest, &token).await.context("list the objects")?;
             let Some(page) = page else { return Ok(answer) };
             token = text(&page["metadata"], "continue").to_owned();
             let Value::Object(mut page) = page else { return Ok(answer) };
@@ -89,7 +89,8 @@ impl Question {
 
     /// One page; none if the member does not have the kind.
     async fn page(&self, rest: &Rest, token: &str) -> Result<Option<Value>> {
-        let mut path = self.kind.collection(&self.namespace).path().with("limit", &PAGE.to_string());
+        let mut path =
+            self.kind.collection(&self.namespace).path().with("limit", &PAGE_OBJECTS_MAX.to_string());
         let one_name = self.names.iter().next().filter(|_| self.names.len() == 1);
         let by_name = one_name.map(|name| format!("metadata.name={name}"));
         for (key, value) in [
@@ -101,7 +102,7 @@ impl Question {
                 path = path.with(key, value);
             }
         }
-        let accept = if self.is_whole { "application/json" } else { AS_TABLE };
+        let accept = if self.is_whole { "application/json" } else { TABLE_MEDIA_TYPES };
         let request = Request::get(path.target()?).header(header::ACCEPT, accept).body(Vec::new())?;
         let answer = tokio::time::timeout(PAGE_TIMEOUT, rest.client().request::<Value>(request));
         match answer.await.map_err(|_| anyhow!("no answer in {} s", PAGE_TIMEOUT.as_secs()))? {

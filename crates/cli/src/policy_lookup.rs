@@ -10,7 +10,7 @@ use crate::Hint;
 use crate::connection::Control;
 
 /// A policy as it is now.
-pub struct Found {
+pub struct FoundPolicy {
     /// Which of the two kinds.
     pub kind: Kind,
     /// Empty for a ClusterPropagationPolicy.
@@ -21,7 +21,7 @@ pub struct Found {
     pub object: Value,
 }
 
-impl Found {
+impl FoundPolicy {
     /// It as decisions know it.
     pub fn key(&self) -> PolicyKey {
         PolicyKey { namespace: self.namespace.clone(), name: self.name.clone() }
@@ -34,9 +34,9 @@ impl Found {
 }
 
 /// The policy of this name; without a kind the one of the namespace goes first.
-pub async fn find(control: &Control, text: &str) -> Result<Found> {
+pub async fn find(control: &Control, text: &str) -> Result<FoundPolicy> {
     let (wanted, name) = match text.split_once('/') {
-        Some((kind, name)) => (vec![scope(kind)?], name),
+        Some((kind, name)) => (vec![kind_of(kind)?], name),
         None => (vec![PROPAGATION_POLICY, CLUSTER_PROPAGATION_POLICY], text),
     };
     for kind in wanted {
@@ -46,15 +46,14 @@ pub async fn find(control: &Control, text: &str) -> Result<Found> {
         };
         let path = Collection::of(&kind, &namespace).object(name);
         if let Some(object) = control.rest.get(&path).await? {
-            return Ok(Found { kind, namespace, name: name.to_owned(), object });
+            return Ok(FoundPolicy { kind, namespace, name: name.to_owned(), object });
         }
     }
-    let hint =
-        format!("`kubectl get pp,cpp` lists them; it was looked for in namespace {}", control.namespace);
+    let hint = format!("`kubectl get pp,cpp` lists them; the search was in namespace {}", control.namespace);
     Err(anyhow::Error::new(Hint(hint)).context(format!("policy {text:?} not found")))
 }
 
-fn scope(word: &str) -> Result<Kind> {
+fn kind_of(word: &str) -> Result<Kind> {
     let word = word.to_lowercase();
     let goes_by = |kind: &&Kind| {
         kind.plural == word
@@ -64,6 +63,6 @@ fn scope(word: &str) -> Result<Kind> {
     };
     [PROPAGATION_POLICY, CLUSTER_PROPAGATION_POLICY].iter().find(goes_by).copied().ok_or_else(|| {
         let hint = Hint("write NAME, pp/NAME or cpp/NAME".to_owned());
-        anyhow::Error::new(hint).context(format!("{word:?} is no kind of propagation policy"))
+        anyhow::Error::new(hint).context(format!("{word:?} is not a kind of propagation policy"))
     })
 }

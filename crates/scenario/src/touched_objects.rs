@@ -8,25 +8,25 @@ use serde_json::{Map, Value, json};
 
 use crate::api_client::{ApiClient, message};
 use crate::changes::ChangeDetector;
+use crate::check::{binding_of, work_of};
 use crate::deadline::Deadline;
 use crate::environment::Environment;
 use crate::error::PlayError;
-use crate::judge::{binding_of, work_of};
 use crate::reference::Reference;
 
 /// How long nothing may change until that is called rest.
-const REST: Duration = Duration::from_millis(300);
+const IDLE_PERIOD: Duration = Duration::from_millis(300);
 /// What does not rest within this time is looked at as it is: a live control plane may never rest.
-const RESTLESS: Duration = Duration::from_secs(15);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// What keeps an object from being deleted.
 const PROTECTION: &str = "resourcetemplate.karmada.io/deletion-protected";
 
 /// Everything that a scenario touched.
 #[derive(Debug, Default)]
-pub struct Traces(Vec<Trace>);
+pub struct TouchedObjects(Vec<TouchedObject>);
 
 #[derive(Debug)]
-struct Trace {
+struct TouchedObject {
     /// The member; the control plane if none.
     place: Option<String>,
     reference: Reference,
@@ -36,7 +36,7 @@ struct Trace {
     members: Vec<String>,
 }
 
-impl Trace {
+impl TouchedObject {
     /// Whether this is about that object; a reference without a group matches any.
     fn is_of(&self, place: Option<&str>, reference: &Reference) -> bool {
         let groups = self.reference.group.as_ref().zip(reference.group.as_ref());
@@ -69,7 +69,7 @@ impl Trace {
     }
 }
 
-impl Traces {
+impl TouchedObjects {
     /// Has to be called before an object is touched.
     pub async fn remember(
         &mut self,
@@ -77,7 +77,7 @@ impl Traces {
         place: Option<&str>,
         reference: &Reference,
     ) -> Result<(), PlayError> {
-        if self.0.iter().any(|trace| trace.is_of(place, reference)) {
+        if self.0.iter().any(|touched| touched.is_of(place, reference)) {
             return Ok(());
         }
         let before = environment.place(place)?.get(reference).await?.unwrap_or_default();
@@ -88,60 +88,60 @@ impl Traces {
             }
         }
         let (place, reference) = (place.map(str::to_owned), reference.clone());
-        self.0.push(Trace { place, reference, before, members });
+        self.0.push(TouchedObject { place, reference, before, members });
         Ok(())
     }
 
     /// Waits until no touched object, and none that controllers derive from it, changes any more.
     pub async fn rest(&self, environment: &Environment) -> Result<(), PlayError> {
-        let mut deadline = Deadline::of(RESTLESS);
+        let mut deadline = Deadline::of(IDLE_TIMEOUT);
         let mut changes = ChangeDetector::now(environment).await?;
-        let (mut last, mut quiet) = (self.revisions(environment).await?, Deadline::of(REST));
+        let (mut last, mut quiet) = (self.revisions(environment).await?, Deadline::of(IDLE_PERIOD));
         while !quiet.is_over() && !deadline.is_over() {
             deadline.spend();
             quiet.wait().await;
-            if !changes.has_turned(environment).await? {
+            if !changes.has_changed(environment).await? {
                 continue;
             }
             let revisions = self.revisions(environment).await?;
             if revisions != last {
-                (last, quiet) = (revisions, Deadline::of(REST));
+                (last, quiet) = (revisions, Deadline::of(IDLE_PERIOD));
             }
         }
         Ok(())
     }
 
     async fn revisions(&self, environment: &Environment) -> Result<Vec<Vec<String>>, PlayError> {
-        try_join_all(self.0.iter().map(|trace| trace.revisions(environment))).await
+        try_join_all(self.0.iter().map(|touched| touched.revisions(environment))).await
     }
 
     /// Makes everything be as it was: what is new is deleted, the last first, and waited for until it is gone
     /// everywhere; what was there gets its fields back. Namespaces go when they are empty: Kubernetes takes its time
     /// with one that is not.
-    pub async fn erase(&self, environment: &Environment) -> Result<(), PlayError> {
-        let is_namespace = |trace: &Trace| trace.reference.kind == "Namespace";
+    pub async fn restore_all(&self, environment: &Environment) -> Result<(), PlayError> {
+        let is_namespace = |touched: &TouchedObject| touched.reference.kind == "Namespace";
         for round in [|namespace: bool| !namespace, |namespace| namespace] {
-            let new = self.0.iter().rev().filter(|trace| trace.is_new() && round(is_namespace(trace)));
-            let new: Vec<&Trace> = new.collect();
-            for trace in &new {
-                let api_client = environment.place(trace.place.as_deref())?;
-                delete(&api_client, &trace.reference).await?;
+            let new = self.0.iter().rev().filter(|touched| touched.is_new() && round(is_namespace(touched)));
+            let new: Vec<&TouchedObject> = new.collect();
+            for touched in &new {
+                let api_client = environment.place(touched.place.as_deref())?;
+                delete(&api_client, &touched.reference).await?;
             }
             if !new.is_empty() {
                 self.rest(environment).await?;
             }
             gone(environment, &new).await?;
         }
-        for trace in self.0.iter().filter(|trace| !trace.is_new()) {
-            let api_client = environment.place(trace.place.as_deref())?;
-            restore(&api_client, trace).await?;
+        for touched in self.0.iter().filter(|touched| !touched.is_new()) {
+            let api_client = environment.place(touched.place.as_deref())?;
+            restore(&api_client, touched).await?;
         }
         Ok(())
     }
 }
 
 /// Waits until these are gone everywhere.
-async fn gone(environment: &Environment, new: &[&Trace]) -> Result<(), PlayError> {
+async fn gone(environment: &Environment, new: &[&TouchedObject]) -> Result<(), PlayError> {
     let mut deadline = Deadline::of(environment.deadline());
     loop {
         let mut changes = ChangeDetector::now(environment).await?;
@@ -149,7 +149,7 @@ async fn gone(environment: &Environment, new: &[&Trace]) -> Result<(), PlayError
         if left.is_empty() {
             return Ok(());
         }
-        while !deadline.is_over() && !changes.has_turned(environment).await? {
+        while !deadline.is_over() && !changes.has_changed(environment).await? {
             deadline.wait().await;
         }
         if deadline.is_over() {
@@ -160,10 +160,10 @@ async fn gone(environment: &Environment, new: &[&Trace]) -> Result<(), PlayError
 
 /// New objects that still exist. Copies that controllers do not remove, because they are to be preserved, are deleted
 /// on the way.
-async fn left_over(environment: &Environment, new: &[&Trace]) -> Result<Vec<String>, PlayError> {
+async fn left_over(environment: &Environment, new: &[&TouchedObject]) -> Result<Vec<String>, PlayError> {
     let control = environment.control();
     let mut left = Vec::new();
-    for Trace { place, reference, members, .. } in new {
+    for TouchedObject { place, reference, members, .. } in new {
         if environment.place(place.as_deref())?.get(reference).await?.is_some() {
             left.push(reference.to_string());
             continue;
@@ -222,16 +222,16 @@ async fn delete(api_client: &ApiClient, reference: &Reference) -> Result<(), Pla
 }
 
 /// Gives an object the fields back that it had. One that is gone stays so.
-async fn restore(api_client: &ApiClient, trace: &Trace) -> Result<(), PlayError> {
-    let Some(now) = api_client.get(&trace.reference).await? else { return Ok(()) };
-    let patch = way_back(&users_part(&now), &users_part(&trace.before));
+async fn restore(api_client: &ApiClient, touched: &TouchedObject) -> Result<(), PlayError> {
+    let Some(now) = api_client.get(&touched.reference).await? else { return Ok(()) };
+    let patch = way_back(&users_part(&now), &users_part(&touched.before));
     if patch.is_empty() {
         return Ok(());
     }
-    let answer = api_client.merge(&trace.reference, &Value::Object(patch)).await?;
+    let answer = api_client.merge(&touched.reference, &Value::Object(patch)).await?;
     match answer.done {
         true => Ok(()),
-        false => Err(PlayError(format!("restore {}: {}", trace.reference, message(&answer.body)))),
+        false => Err(PlayError(format!("restore {}: {}", touched.reference, message(&answer.body)))),
     }
 }
 
@@ -292,15 +292,15 @@ mod tests {
     #[test]
     fn an_object_is_the_same_with_its_group_and_without() {
         let reference = |text: &str| text.parse::<Reference>().expect("it names an object");
-        let trace = Trace {
+        let touched = TouchedObject {
             place: None,
             reference: reference("Deployment.apps default/web"),
             before: Value::Null,
             members: Vec::new(),
         };
-        assert!(trace.is_of(None, &reference("Deployment web")));
-        assert!(!trace.is_of(Some("member1"), &reference("Deployment web")));
-        assert!(!trace.is_of(None, &reference("Deployment.example.io web")));
-        assert!(!trace.is_of(None, &reference("Deployment shop/web")));
+        assert!(touched.is_of(None, &reference("Deployment web")));
+        assert!(!touched.is_of(Some("member1"), &reference("Deployment web")));
+        assert!(!touched.is_of(None, &reference("Deployment.example.io web")));
+        assert!(!touched.is_of(None, &reference("Deployment shop/web")));
     }
 }

@@ -7,7 +7,7 @@ use api::taint::{NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE};
 
 /// One argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum TaintChange {
     /// Set this taint.
     Set(Taint),
     /// Remove the taints of this key, and of this effect if one is named.
@@ -23,10 +23,13 @@ pub enum Wish {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Not of any known form.
-    #[error("{0:?} is no taint")]
+    #[error("{0:?} is not a taint")]
     Form(String),
     /// An unknown effect.
-    #[error("{0:?} is no effect of a taint; there are {NO_SCHEDULE}, {PREFER_NO_SCHEDULE} and {NO_EXECUTE}")]
+    #[error(
+        "{0:?} is not an effect of a taint; the effects are {NO_SCHEDULE}, {PREFER_NO_SCHEDULE} and \
+             {NO_EXECUTE}"
+    )]
     Effect(String),
 }
 
@@ -34,7 +37,7 @@ pub enum Malformed {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Impossible {
     /// It is there already.
-    #[error("it already has a taint {key}:{effect}, and --overwrite is not given")]
+    #[error("it already has a taint {key}:{effect}; to replace it, add --overwrite")]
     Exists {
         /// Its key.
         key: String,
@@ -46,14 +49,14 @@ pub enum Impossible {
     Missing(String),
 }
 
-impl Wish {
+impl TaintChange {
     /// True when it sets something.
     pub fn sets(&self) -> bool {
-        matches!(self, Wish::Set(_))
+        matches!(self, TaintChange::Set(_))
     }
 }
 
-impl FromStr for Wish {
+impl FromStr for TaintChange {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
@@ -66,11 +69,11 @@ impl FromStr for Wish {
         }
         let known = [NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE].contains(&effect);
         match (removes, effect) {
-            (true, "") => Ok(Wish::Remove { key: key.to_owned(), effect: String::new() }),
+            (true, "") => Ok(TaintChange::Remove { key: key.to_owned(), effect: String::new() }),
             (false, "") => Err(malformed()),
             (_, effect) if !known => Err(Malformed::Effect(effect.to_owned())),
-            (true, effect) => Ok(Wish::Remove { key: key.to_owned(), effect: effect.to_owned() }),
-            (false, effect) => Ok(Wish::Set(Taint {
+            (true, effect) => Ok(TaintChange::Remove { key: key.to_owned(), effect: effect.to_owned() }),
+            (false, effect) => Ok(TaintChange::Set(Taint {
                 key: key.to_owned(),
                 value: value.to_owned(),
                 effect: effect.to_owned(),
@@ -81,10 +84,14 @@ impl FromStr for Wish {
 }
 
 /// The taints afterwards.
-pub fn wished(mut taints: Vec<Taint>, wishes: &[Wish], overwrite: bool) -> Result<Vec<Taint>, Impossible> {
-    for wish in wishes {
-        match wish {
-            Wish::Set(new) => {
+pub fn changed_taints(
+    mut taints: Vec<Taint>,
+    changes: &[TaintChange],
+    overwrite: bool,
+) -> Result<Vec<Taint>, Impossible> {
+    for change in changes {
+        match change {
+            TaintChange::Set(new) => {
                 let alike =
                     taints.iter_mut().find(|taint| taint.key == new.key && taint.effect == new.effect);
                 match alike {
@@ -95,7 +102,7 @@ pub fn wished(mut taints: Vec<Taint>, wishes: &[Wish], overwrite: bool) -> Resul
                     None => taints.push(new.clone()),
                 }
             }
-            Wish::Remove { key, effect } => {
+            TaintChange::Remove { key, effect } => {
                 let before = taints.len();
                 taints.retain(|taint| taint.key != *key || !(effect.is_empty() || taint.effect == *effect));
                 if taints.len() == before {
@@ -113,21 +120,22 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(before: &str, wishes: &str, overwrite: bool, expected: Result<&str, &str>) {
-        let read = |text: &str| text.split_whitespace().map(str::parse).collect::<Result<Vec<Wish>, _>>();
-        let taints = read(before).expect("taints").into_iter().filter_map(|wish| match wish {
-            Wish::Set(taint) => Some(taint),
-            Wish::Remove { .. } => None,
+    fn check(before: &str, changes: &str, overwrite: bool, expected: Result<&str, &str>) {
+        let read =
+            |text: &str| text.split_whitespace().map(str::parse).collect::<Result<Vec<TaintChange>, _>>();
+        let taints = read(before).expect("taints").into_iter().filter_map(|change| match change {
+            TaintChange::Set(taint) => Some(taint),
+            TaintChange::Remove { .. } => None,
         });
-        let after = read(wishes).map_err(|error| error.to_string()).and_then(|wishes| {
-            wished(taints.collect(), &wishes, overwrite).map_err(|error| error.to_string())
+        let after = read(changes).map_err(|error| error.to_string()).and_then(|changes| {
+            changed_taints(taints.collect(), &changes, overwrite).map_err(|error| error.to_string())
         });
         let shown = |taints: Vec<Taint>| {
             let shown = taints.iter().map(plane::reports::taint);
             shown.collect::<Vec<_>>().join(" ")
         };
         let after = after.map(shown);
-        assert_eq!(after.as_deref().map_err(String::as_str), expected, "{before} + {wishes}");
+        assert_eq!(after.as_deref().map_err(String::as_str), expected, "{before} + {changes}");
     }
 
     #[test]
@@ -155,9 +163,9 @@ mod tests {
         );
         check("", "b-", false, Err("taint \"b\" not found"));
         check("b:NoExecute", "b:NoSchedule-", false, Err("taint \"b:NoSchedule\" not found"));
-        check("", "gpu", false, Err("\"gpu\" is no taint"));
-        check("", "=x:NoSchedule", false, Err("\"=x:NoSchedule\" is no taint"));
-        check("", "-", false, Err("\"-\" is no taint"));
+        check("", "gpu", false, Err("\"gpu\" is not a taint"));
+        check("", "=x:NoSchedule", false, Err("\"=x:NoSchedule\" is not a taint"));
+        check("", "-", false, Err("\"-\" is not a taint"));
         check(
             "",
             "a:Never",

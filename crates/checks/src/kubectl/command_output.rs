@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// No single command takes this long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What came of a command.
-pub struct Outcome {
+pub struct CommandOutput {
     /// What was typed.
     pub line: String,
     /// The exit code, if it was not a signal.
@@ -22,15 +22,17 @@ pub struct Outcome {
     pub stderr: String,
 }
 
-impl Outcome {
+impl CommandOutput {
     /// Waits for the end of a command.
     pub(super) fn of(mut child: Child, line: &str) -> Self {
         let stdout = collect(child.stdout.take().expect("stdout is piped"));
         let stderr = collect(child.stderr.take().expect("stderr is piped"));
-        let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(PATIENCE), stderr.recv_timeout(PATIENCE)) else {
+        let (Ok(stdout), Ok(stderr)) =
+            (stdout.recv_timeout(COMMAND_TIMEOUT), stderr.recv_timeout(COMMAND_TIMEOUT))
+        else {
             let _ = child.kill();
             let _ = child.wait();
-            panic!("`kubectl {line}` did not end within {PATIENCE:?}");
+            panic!("`kubectl {line}` did not end within {COMMAND_TIMEOUT:?}");
         };
         let code = child.wait().expect("the child can be waited for").code();
         Self { line: line.to_owned(), code, stdout, stderr }

@@ -7,16 +7,16 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// SplitMix64: small, and good enough to choose what fails and to make ids.
 #[derive(Debug)]
-pub struct Dice(AtomicU64);
+pub struct SeededRandom(AtomicU64);
 
-impl Dice {
+impl SeededRandom {
     /// Numbers that follow from this seed.
     pub fn new(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
     }
 
     /// The next number.
-    pub fn roll(&self) -> u64 {
+    pub fn next_number(&self) -> u64 {
         let mut mixed = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -25,6 +25,6 @@ impl Dice {
 
     /// The next number below this one.
     pub fn below(&self, end: u64) -> u64 {
-        self.roll() % end.max(1)
+        self.next_number() % end.max(1)
     }
 }

@@ -22,22 +22,22 @@ const SEED: u64 = 1;
 
 /// A step that was played.
 #[derive(Debug)]
-pub struct Scene<'a> {
+pub struct PlayedStep<'a> {
     /// What the file says about it.
     pub said: Option<&'a str>,
     /// The member in which it was done; the control plane if none.
     pub place: Option<&'a str>,
     /// What was done.
-    pub deed: NarratedAction<'a>,
+    pub action: StoryAction<'a>,
     /// Warnings and refusals, as kubectl would print them.
     pub told: Vec<String>,
     /// The subjects of the story, in the order in which it names them.
-    pub heroes: Vec<Subject<'a>>,
+    pub subjects: Vec<Subject<'a>>,
 }
 
 /// What was done in a step.
 #[derive(Debug)]
-pub enum NarratedAction<'a> {
+pub enum StoryAction<'a> {
     /// Manifests were applied, which read like this.
     Apply(&'a [Value], String),
     /// Fields of an object were changed by a merge patch, which reads like this.
@@ -56,14 +56,14 @@ pub struct Subject<'a> {
     /// Which one.
     pub reference: &'a Reference,
     /// How it was before the step; none if it was not there.
-    pub before: Option<Found>,
+    pub before: Option<TemplateState>,
     /// How it is now; none if it is not there.
-    pub now: Option<Found>,
+    pub now: Option<TemplateState>,
 }
 
 /// How a template fares.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct TemplateState {
     /// The policy that owns it.
     pub claimed_by: Option<String>,
     /// What members have of it.
@@ -73,7 +73,7 @@ pub struct Found {
 }
 
 /// Plays a story; `tell` is called after each step when the system is idle. Ends at the first step that fails.
-pub fn narrate(scenario: &Scenario, mut tell: impl FnMut(&Scene<'_>)) -> Result<(), Failure> {
+pub fn play_story(scenario: &Scenario, mut tell: impl FnMut(&PlayedStep<'_>)) -> Result<(), Failure> {
     let trouble = |PlayError(trouble)| Failure::before_the_first_step(vec![trouble]);
     let feature_gates = feature_gates(&scenario.gates).map_err(trouble)?;
     simulated_time().map_err(trouble)?.block_on(async {
@@ -89,16 +89,16 @@ pub fn narrate(scenario: &Scenario, mut tell: impl FnMut(&Scene<'_>)) -> Result<
 async fn play(
     scenario: &Scenario,
     environment: &mut Environment,
-    tell: &mut impl FnMut(&Scene<'_>),
+    tell: &mut impl FnMut(&PlayedStep<'_>),
 ) -> Result<(), Failure> {
     let mut player = Player::new(scenario, Way::Plain);
     player.begin(environment).await?;
-    let heroes = heroes(scenario);
-    let mut before: Vec<Option<Found>> = vec![None; heroes.len()];
+    let subjects = subjects(scenario);
+    let mut before: Vec<Option<TemplateState>> = vec![None; subjects.len()];
     for (index, step) in scenario.steps.iter().enumerate() {
         let told = player.play_one(environment, index, step).await?;
         let mut fared = Vec::new();
-        for (reference, before) in heroes.iter().zip(&mut before) {
+        for (reference, before) in subjects.iter().zip(&mut before) {
             let now = look(environment, reference).await.map_err(|PlayError(trouble)| Failure {
                 step: index + 1,
                 title: step.title.clone(),
@@ -108,43 +108,43 @@ async fn play(
             fared.push(Subject { reference, before: std::mem::replace(before, now.clone()), now });
         }
         let (said, place) = (step.said.as_deref(), step.place.as_deref());
-        tell(&Scene { said, place, deed: deed(step), told, heroes: fared });
+        tell(&PlayedStep { said, place, action: action_of(step), told, subjects: fared });
     }
     Ok(())
 }
 
 /// Everything that is expected to be claimed or to run somewhere, each once.
-fn heroes(scenario: &Scenario) -> Vec<&Reference> {
-    let mut heroes: Vec<&Reference> = Vec::new();
+fn subjects(scenario: &Scenario) -> Vec<&Reference> {
+    let mut subjects: Vec<&Reference> = Vec::new();
     for step in &scenario.steps {
         let Action::Expect(expectation) = &step.action else { continue };
         for (reference, expected) in &expectation.objects {
             let is_template = expected.claimed_by.is_some() || expected.runs_in.is_some();
-            if is_template && !heroes.contains(&reference) {
-                heroes.push(reference);
+            if is_template && !subjects.contains(&reference) {
+                subjects.push(reference);
             }
         }
     }
-    heroes
+    subjects
 }
 
-fn deed(step: &Step) -> NarratedAction<'_> {
+fn action_of(step: &Step) -> StoryAction<'_> {
     match &step.action {
         Action::Apply(manifests) => {
-            NarratedAction::Apply(manifests, step.text.clone().unwrap_or_else(|| yaml(manifests)))
+            StoryAction::Apply(manifests, step.text.clone().unwrap_or_else(|| yaml(manifests)))
         }
         Action::Edit(reference, patch) => {
-            NarratedAction::Edit(reference, patch, yaml(std::slice::from_ref(patch)))
+            StoryAction::Edit(reference, patch, yaml(std::slice::from_ref(patch)))
         }
-        Action::Delete(references) => NarratedAction::Delete(references),
+        Action::Delete(references) => StoryAction::Delete(references),
         Action::Expect(expectation) => {
             let events = expectation.objects.iter().flat_map(|(reference, expected)| {
                 expected.events.iter().map(move |event| (reference, event.as_str()))
             });
-            NarratedAction::Look(events.collect())
+            StoryAction::Look(events.collect())
         }
         Action::Touch(_) | Action::Join(_) | Action::Reach(..) | Action::Restart | Action::Wait(_) => {
-            NarratedAction::Other
+            StoryAction::Other
         }
     }
 }
@@ -156,7 +156,7 @@ fn yaml(manifests: &[Value]) -> String {
     texts.collect::<Vec<_>>().join("---\n")
 }
 
-async fn look(environment: &Environment, reference: &Reference) -> Result<Option<Found>, PlayError> {
+async fn look(environment: &Environment, reference: &Reference) -> Result<Option<TemplateState>, PlayError> {
     let Some(template) = environment.control().get(reference).await? else { return Ok(None) };
     let mut members = BTreeMap::new();
     for member in environment.members() {
@@ -164,7 +164,7 @@ async fn look(environment: &Environment, reference: &Reference) -> Result<Option
             members.insert(member, object);
         }
     }
-    Ok(Some(Found { claimed_by: owner(&template), members, why: environment.why(reference).await }))
+    Ok(Some(TemplateState { claimed_by: owner(&template), members, why: environment.why(reference).await }))
 }
 
 /// The policy that a template is marked with.
@@ -191,15 +191,20 @@ mod tests {
         );
         let scenario = Scenario::parse("story.yaml".as_ref(), &text).expect("it is a scenario");
         let mut lines = Vec::new();
-        narrate(&scenario, |scene| {
-            let [hero] = scene.heroes.as_slice() else { return };
-            let shown = |found: &Option<Found>| {
+        play_story(&scenario, |played| {
+            let [subject] = played.subjects.as_slice() else { return };
+            let shown = |found: &Option<TemplateState>| {
                 let found = found.as_ref();
                 found.map(|found| {
                     (found.claimed_by.clone(), found.members.keys().cloned().collect::<Vec<_>>())
                 })
             };
-            lines.push(format!("{:?}: {:?} -> {:?}", scene.said, shown(&hero.before), shown(&hero.now)));
+            lines.push(format!(
+                "{:?}: {:?} -> {:?}",
+                played.said,
+                shown(&subject.before),
+                shown(&subject.now)
+            ));
         })?;
         Ok(lines)
     }

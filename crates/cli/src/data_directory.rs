@@ -20,14 +20,14 @@ pub fn data_dir(named: Option<&Path>) -> Result<PathBuf> {
 fn default_data_dir() -> Result<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
-    let hint = || Hint("name a directory with --data-dir, or use --ephemeral".to_owned());
+    let hint = || Hint("choose a directory with --data-dir, or use --ephemeral".to_owned());
     Ok(home
         .ok_or_else(hint)
         .context("find a data directory: neither XDG_DATA_HOME nor HOME is set")?
         .join("longshore"))
 }
 
-/// Makes a directory for everybody to read.
+/// Creates a directory that every user may read.
 pub fn directory(path: &Path) -> Result<()> {
     fs::create_dir_all(path).with_context(|| format!("make directory {}", path.display()))
 }

@@ -11,10 +11,10 @@ use controllers::rest::{Collection, Error, Path, Rest};
 use serde_json::{Value, json};
 
 use super::account::Account;
-use super::cluster::{self, Far};
+use super::cluster::{self, MemberCluster};
 use super::{remove, secrets};
+use crate::confirmation::approving;
 use crate::connection::Connection;
-use crate::consent::approving;
 use crate::plan::Beyond;
 use crate::wait::{Awaited, Pending, duration, until};
 use crate::{Hint, output};
@@ -26,17 +26,17 @@ pub struct Unjoin {
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]
-    far: cluster::Whereabouts,
-    /// How long to wait until everything is out of the member, such as 30s, 5m or 1h
+    member: cluster::ClusterFlags,
+    /// How long to wait until the controllers have removed everything from the member, such as 30s, 5m or 1h
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     timeout: Duration,
-    /// If it has not gone by then, forget it, whatever is still in it
+    /// After the timeout, delete the Cluster without removing what is still in the member
     #[arg(long)]
     force: bool,
-    /// Let it go although that deletes more than a budget allows
+    /// Delete the Cluster even if that exceeds a change budget
     #[arg(long)]
     approve: bool,
-    /// Only say what would be done
+    /// Print what the command would do and change nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -50,31 +50,31 @@ pub async fn unjoin(arguments: &Unjoin) -> Result<()> {
     let path = Collection::of(&CLUSTER, "").object(name);
     let cluster: Option<Cluster> =
         control.get(&path).await.with_context(|| format!("read Cluster {name}"))?;
-    let far = match &arguments.far.cluster_kubeconfig {
-        Some(_) => Some(Far::open(&arguments.far).await?),
+    let member = match &arguments.member.cluster_kubeconfig {
+        Some(_) => Some(MemberCluster::open(&arguments.member).await?),
         None => None,
     };
-    may_go(name, cluster.as_ref(), far.as_ref()).await?;
+    check_may_unjoin(name, cluster.as_ref(), member.as_ref()).await?;
     if arguments.dry_run {
-        return output::print(&format!("cluster({name}) would be let go\n"));
+        return output::print(&format!("cluster({name}) would be removed\n"));
     }
     if let Some(cluster) = &cluster {
         delete(&control, cluster, &path, arguments.approve).await?;
         wait(&control, arguments, &path).await?;
     }
-    let namespace = namespace(arguments, cluster.as_ref(), far.as_ref()).await?;
-    secrets::forget(&control, &namespace, name).await?;
-    let left = match &far {
-        Some(far) => {
-            let ended = Account::of(name, &namespace).end(&far.rest).await;
-            let stays = ended.context("take our account in the cluster away")?;
+    let namespace = namespace(arguments, cluster.as_ref(), member.as_ref()).await?;
+    secrets::delete_credentials(&control, &namespace, name).await?;
+    let left = match &member {
+        Some(member) => {
+            let ended = Account::of(name, &namespace).end(&member.rest).await;
+            let stays = ended.context("remove the service account in the cluster")?;
             stays.map(|why| format!("; namespace {namespace} there stays: {why}")).unwrap_or_default()
         }
-        None => "; our account there is left, do the same with --cluster-kubeconfig to remove it".to_owned(),
+        None => "; its service account there remains: remove it with --cluster-kubeconfig".to_owned(),
     };
     let done = match cluster {
-        Some(_) => "is let go",
-        None => "was no member; what joining left of it is removed",
+        Some(_) => "is removed",
+        None => "was not a member; what an earlier join left is removed",
     };
     output::print(&format!("cluster({name}) {done}{left}\n"))
 }
@@ -91,9 +91,9 @@ async fn delete(control: &Rest, cluster: &Cluster, path: &Path, approve: bool) -
             control.delete(path, uid).await.with_context(deleting)
         }
         Some(beyond) => {
-            let hint =
-                "nothing was changed; see `longshore plan --delete`, and add --approve to do it nevertheless";
-            let why = format!("it goes beyond its budget: {}", beyond.why);
+            let hint = "nothing was changed; see the plan with `longshore plan --delete cluster/NAME`, and add \
+                 --approve to delete it anyway";
+            let why = format!("the change exceeds its budget: {}", beyond.why);
             Err(anyhow::Error::new(Hint(hint.to_owned())).context(why).context(deleting()))
         }
         None => Err(error).with_context(deleting),
@@ -101,30 +101,38 @@ async fn delete(control: &Rest, cluster: &Cluster, path: &Path, approve: bool) -
 }
 
 /// Where our account is. Of a member that is not known here, its own rights tell.
-async fn namespace(arguments: &Unjoin, cluster: Option<&Cluster>, far: Option<&Far>) -> Result<String> {
-    let usual = arguments.far.namespace(cluster);
-    match (&arguments.far.cluster_namespace, cluster, far) {
-        (None, None, Some(far)) => {
-            let found = Account::of(&arguments.name, &usual).found(&far.rest).await?;
+async fn namespace(
+    arguments: &Unjoin,
+    cluster: Option<&Cluster>,
+    member: Option<&MemberCluster>,
+) -> Result<String> {
+    let usual = arguments.member.namespace(cluster);
+    match (&arguments.member.cluster_namespace, cluster, member) {
+        (None, None, Some(member)) => {
+            let found = Account::of(&arguments.name, &usual).found(&member.rest).await?;
             Ok(found.unwrap_or(usual))
         }
         _ => Ok(usual),
     }
 }
 
-async fn may_go(name: &str, cluster: Option<&Cluster>, far: Option<&Far>) -> Result<()> {
-    let id = match far {
-        Some(far) => Some(far.id().await?),
+async fn check_may_unjoin(
+    name: &str,
+    cluster: Option<&Cluster>,
+    member: Option<&MemberCluster>,
+) -> Result<()> {
+    let id = match member {
+        Some(member) => Some(member.id().await?),
         None => None,
     };
     match (cluster, id) {
         (None, None) => {
-            let hint = "what a join that failed left in a cluster is removed with --cluster-kubeconfig";
+            let hint = "to remove what a failed join left in a cluster, add --cluster-kubeconfig";
             Err(anyhow::Error::new(Hint(hint.to_owned()))
                 .context(format!("unjoin {name}: there is no such member")))
         }
         (Some(cluster), _) if cluster.spec.sync_mode == SyncMode::Pull => {
-            bail!("unjoin {name}: it has an agent of its own, which has to unregister")
+            bail!("unjoin {name}: it is a Pull member, whose agent has to unregister it")
         }
         (Some(cluster), Some(id)) if !cluster.spec.id.is_empty() && cluster.spec.id != id => {
             bail!("unjoin {name}: --cluster-kubeconfig leads to another cluster (its id is {id})")
@@ -135,20 +143,20 @@ async fn may_go(name: &str, cluster: Option<&Cluster>, far: Option<&Far>) -> Res
 
 async fn wait(control: &Rest, arguments: &Unjoin, path: &Path) -> Result<()> {
     let name = &arguments.name;
-    let look = async || left(control, name, path).await;
-    let waited = until(Awaited { what: "cluster", count: 1 }, arguments.timeout, look).await;
+    let poll = async || remaining(control, name, path).await;
+    let waited = until(Awaited { what: "cluster", count: 1 }, arguments.timeout, poll).await;
     let Err(error) = waited else { return Ok(()) };
     if arguments.force {
-        return forget(control, name, path).await;
+        return force_remove(control, name, path).await;
     }
-    let hint = "do the controllers run, and does the cluster answer? wait longer with --timeout, or forget it with \
-                --force";
+    let hint = "check with `longshore status` that the controllers run and the cluster answers; wait longer \
+                with --timeout, or give up what is in the cluster with --force";
     let why = crate::causes(&error);
     Err(anyhow::Error::new(Hint(hint.to_owned())).context(why).context(format!("unjoin {name}")))
 }
 
 /// A cluster that is still there, and how much is in it.
-async fn left(control: &Rest, name: &str, path: &Path) -> Result<Vec<Pending>> {
+async fn remaining(control: &Rest, name: &str, path: &Path) -> Result<Vec<Pending>> {
     if control.get::<Value>(path).await?.is_none() {
         return Ok(Vec::new());
     }
@@ -173,7 +181,7 @@ async fn works(control: &Rest, name: &str) -> Result<Vec<String>> {
 }
 
 /// Takes away whatever keeps the Cluster: what is in the member stays there.
-async fn forget(control: &Rest, name: &str, path: &Path) -> Result<()> {
+async fn force_remove(control: &Rest, name: &str, path: &Path) -> Result<()> {
     let namespace = names::execution_namespace(name);
     let collection = Collection::of(&WORK, &namespace);
     for work in works(control, name).await? {

@@ -6,11 +6,11 @@ use std::io::IsTerminal as _;
 /// The width of a terminal that does not tell.
 const COLUMNS: usize = 80;
 /// Narrower than this nothing can be laid out.
-const COLUMNS_MIN: usize = 40;
+const WIDTH_MIN: usize = 40;
 /// How narrow the last column of a table may become before others give way.
-const LAST_MIN: usize = 20;
+const LAST_COLUMN_WIDTH_MIN: usize = 20;
 /// How many spaces stand between two columns of a table, as in kubectl's, and where that is too wide.
-const GAPS: [usize; 3] = [3, 2, 1];
+const COLUMN_GAPS: [usize; 3] = [3, 2, 1];
 
 /// Whether there is colour.
 #[derive(Clone, Copy)]
@@ -62,7 +62,7 @@ impl Paint {
 /// How wide lines may be: what `COLUMNS` says, or else 80.
 pub fn columns() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<usize>().ok());
-    said.map_or(COLUMNS, |said| said.max(COLUMNS_MIN))
+    said.map_or(COLUMNS, |said| said.max(WIDTH_MIN))
 }
 
 /// A text behind a label, broken between words so that each line fits; further lines begin under the first.
@@ -71,7 +71,7 @@ pub fn wrapped(label: &str, text: &str) -> String {
 }
 
 /// What is said on stderr behind a label: on a terminal its lines fit, in a file they are as they are.
-pub fn talk(label: &str, text: &str) -> String {
+pub fn labelled(label: &str, text: &str) -> String {
     if !std::io::stderr().is_terminal() {
         return format!("{label}{text}");
     }
@@ -133,8 +133,8 @@ pub fn table_within(header: &[&str], rows: &[Vec<String>], columns: usize) -> St
     }
     let between = header.len().saturating_sub(1);
     let whole = |gap: &usize| widths.iter().sum::<usize>() + gap * between;
-    let gap = GAPS.into_iter().find(|gap| whole(gap) <= columns).unwrap_or(1);
-    let needed = whole(&gap) - widths.last().map_or(0, |last| last.saturating_sub(LAST_MIN));
+    let gap = COLUMN_GAPS.into_iter().find(|gap| whole(gap) <= columns).unwrap_or(1);
+    let needed = whole(&gap) - widths.last().map_or(0, |last| last.saturating_sub(LAST_COLUMN_WIDTH_MIN));
     let over = needed.saturating_sub(columns);
     if let Some((place, width)) = widths.iter_mut().enumerate().take(between).max_by_key(|(_, width)| **width)
     {

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::plane::Plane;
 
 /// Does what is asked for until `playing` has ended.
-pub async fn keep(
+pub async fn serve_host_operations(
     plane: &mut Plane,
     mut asked: mpsc::Receiver<HostOperation>,
     playing: impl Future<Output = ()>,
@@ -20,14 +20,14 @@ pub async fn keep(
         tokio::select! {
             biased;
             () = &mut playing => return,
-            Some(favour) = asked.recv() => act(plane, favour).await,
+            Some(operation) = asked.recv() => execute(plane, operation).await,
         }
     }
 }
 
-async fn act(plane: &mut Plane, favour: HostOperation) {
+async fn execute(plane: &mut Plane, operation: HostOperation) {
     // A scenario that does not wait for the answer any more has ended.
-    match favour {
+    match operation {
         HostOperation::Join(cluster, reply) => {
             let _ = reply.send(plane.join_another(&cluster).await.map_err(trouble));
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// A cluster that did not answer.
 #[derive(Debug, Serialize)]
-pub struct Silent {
+pub struct UnreachableCluster {
     /// The cluster.
     pub cluster: String,
     /// Since when it is not ready, as far as the control plane has noticed.
@@ -18,7 +18,7 @@ pub struct Silent {
     pub because: String,
 }
 
-impl Silent {
+impl UnreachableCluster {
     /// A cluster with the error of the request to it.
     pub fn of(cluster: &Cluster, error: &anyhow::Error) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Silent {
     }
 }
 
-impl fmt::Display for Silent {
+impl fmt::Display for UnreachableCluster {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cluster, since, because } = self;
         match since {

@@ -6,27 +6,27 @@ use serde_json::Value;
 
 use crate::step::Action;
 
-/// What stands for the moment.
-const NOW: &str = "~ now";
+/// The placeholder for the current time.
+const NOW_PLACEHOLDER: &str = "~ now";
 
-/// What is done, at this moment.
-pub fn at(action: &Action, now: Timestamp) -> Action {
+/// The action with the current time wherever its manifests say `~ now`.
+pub fn replace_now(action: &Action, now: Timestamp) -> Action {
     // Kubernetes' dates know only seconds.
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now).to_string();
     let mut action = action.clone();
     match &mut action {
-        Action::Apply(manifests) => manifests.iter_mut().for_each(|manifest| date(manifest, &now)),
-        Action::Edit(_, patch) => date(patch, &now),
+        Action::Apply(manifests) => manifests.iter_mut().for_each(|manifest| replace_in(manifest, &now)),
+        Action::Edit(_, patch) => replace_in(patch, &now),
         _ => {}
     }
     action
 }
 
-fn date(value: &mut Value, now: &str) {
+fn replace_in(value: &mut Value, now: &str) {
     match value {
-        Value::String(text) if text == NOW => now.clone_into(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| date(item, now)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| date(field, now)),
+        Value::String(text) if text == NOW_PLACEHOLDER => now.clone_into(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_in(item, now)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| replace_in(field, now)),
         _ => {}
     }
 }
@@ -45,13 +45,13 @@ mod tests {
             "labels": { "~ now": "~ nowhere" },
         });
         let edit = Action::Edit("Cluster member1".parse().unwrap(), patch);
-        let Action::Edit(_, dated) = at(&edit, now) else { panic!("it stays what it is") };
+        let Action::Edit(_, dated) = replace_now(&edit, now) else { panic!("it stays what it is") };
         let expected = json!({
             "taints": [{ "timeAdded": "2026-01-01T00:00:07Z", "key": "now" }],
             "labels": { "~ now": "~ nowhere" },
         });
         assert_eq!(dated, expected);
-        let applied = at(&Action::Apply(vec![json!("~ now")]), now);
+        let applied = replace_now(&Action::Apply(vec![json!("~ now")]), now);
         assert!(matches!(applied, Action::Apply(manifests) if manifests == [json!("2026-01-01T00:00:07Z")]));
     }
 }

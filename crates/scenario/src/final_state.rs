@@ -12,7 +12,7 @@ use crate::error::PlayError;
 use crate::simulated::{CONTROL, Simulated};
 
 /// Kinds that say nothing about how it ended, or that others than Longshore make.
-const NOISE: [&str; 12] = [
+const IGNORED_KINDS: [&str; 12] = [
     "APIService",
     "ControllerRevision",
     "CustomResourceDefinition",
@@ -27,7 +27,7 @@ const NOISE: [&str; 12] = [
     "ReplicaSet",
 ];
 /// Fields that count writes, or tell ids and times.
-const NOISE_FIELDS: [&str; 11] = [
+const IGNORED_FIELDS: [&str; 11] = [
     "uid",
     "nodePort",
     "resourceVersion",
@@ -52,23 +52,23 @@ static TIME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").expect("it is a pattern"));
 
 /// Objects by place, kind and name.
-pub type Ending = BTreeMap<String, Value>;
+pub type FinalState = BTreeMap<String, Value>;
 
 /// How it ended.
-pub async fn ending(simulated: &Simulated) -> Result<Ending, PlayError> {
-    let mut ending = Ending::new();
-    collect(CONTROL, &simulated.control(), &mut ending).await?;
+pub async fn final_state(simulated: &Simulated) -> Result<FinalState, PlayError> {
+    let mut final_state = FinalState::new();
+    collect(CONTROL, &simulated.control(), &mut final_state).await?;
     for name in simulated.members() {
         if let Some(api_client) = simulated.member(&name) {
-            collect(&name, &api_client, &mut ending).await?;
+            collect(&name, &api_client, &mut final_state).await?;
         }
     }
-    Ok(ending)
+    Ok(final_state)
 }
 
-async fn collect(place: &str, api_client: &ApiClient, ending: &mut Ending) -> Result<(), PlayError> {
+async fn collect(place: &str, api_client: &ApiClient, final_state: &mut FinalState) -> Result<(), PlayError> {
     for served in api_client.kinds().await? {
-        if !served.listable || NOISE.contains(&served.kind.as_str()) {
+        if !served.listable || IGNORED_KINDS.contains(&served.kind.as_str()) {
             continue;
         }
         let list = api_client.fetch(collection(&served, "").path()).await?.unwrap_or_default();
@@ -78,7 +78,7 @@ async fn collect(place: &str, api_client: &ApiClient, ending: &mut Ending) -> Re
             let observed = observed(&object);
             blur(&mut object);
             object["observed"] = observed;
-            ending.insert(blurred(&key), object);
+            final_state.insert(blurred(&key), object);
         }
     }
     Ok(())
@@ -101,7 +101,7 @@ fn blur(value: &mut Value) {
             if let Some(reason) = fields.get_mut("reason").filter(|reason| **reason == "ReCreateSuccessful") {
                 *reason = "AppliedSuccessful".into();
             }
-            NOISE_FIELDS.iter().for_each(|noise| drop(fields.remove(*noise)));
+            IGNORED_FIELDS.iter().for_each(|noise| drop(fields.remove(*noise)));
             fields.values_mut().for_each(blur);
             fields.retain(|_, value| !is_nothing(value));
         }
@@ -126,7 +126,7 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 /// Where two endings differ, one line each.
-pub fn differences(one: &Ending, other: &Ending) -> Vec<String> {
+pub fn differences(one: &FinalState, other: &FinalState) -> Vec<String> {
     let mut lines = Vec::new();
     for (key, object) in one {
         match other.get(key) {

@@ -17,23 +17,23 @@ use crate::way::Way;
 /// In the place of a pattern: that there is nothing.
 const ABSENT: &str = "absent";
 /// In the place of a policy: that there is none.
-const NOBODY: &str = "nobody";
+const NO_POLICY: &str = "nobody";
 
 /// How objects in members were when something was last expected of them, and how long the record of writes was.
 #[derive(Debug, Default)]
-pub struct Marks(BTreeMap<(Reference, String), (Value, usize)>);
+pub struct EarlierStates(BTreeMap<(Reference, String), (Value, usize)>);
 
 /// Looks at one moment.
-pub struct Judge<'a> {
+pub struct Checker<'a> {
     /// Where.
     pub environment: &'a Environment,
     /// How it is played.
     pub way: Way,
     /// What was seen before.
-    pub marks: &'a Marks,
+    pub marks: &'a EarlierStates,
 }
 
-impl Judge<'_> {
+impl Checker<'_> {
     /// What is not as expected, one line each.
     pub async fn problems(&self, expectation: &Expectation) -> Result<Vec<String>, PlayError> {
         let mut problems = Vec::new();
@@ -140,7 +140,7 @@ impl Judge<'_> {
     }
 }
 
-impl Marks {
+impl EarlierStates {
     /// Remembers how the objects of an expectation are now.
     pub async fn take(
         &mut self,
@@ -262,7 +262,7 @@ fn claim(expected: &str, object: &Value) -> Result<Option<String>, PlayError> {
     let namespaced = mark(annotations::PROPAGATION_POLICY_NAME);
     let cluster = mark(annotations::CLUSTER_PROPAGATION_POLICY_NAME);
     let owner = match (namespaced, cluster) {
-        ("", "") => NOBODY.to_owned(),
+        ("", "") => NO_POLICY.to_owned(),
         ("", name) => format!("ClusterPropagationPolicy {name}"),
         (name, "") => {
             format!("PropagationPolicy {}/{name}", mark(annotations::PROPAGATION_POLICY_NAMESPACE))
@@ -270,7 +270,7 @@ fn claim(expected: &str, object: &Value) -> Result<Option<String>, PlayError> {
         (one, other) => return Ok(Some(format!("is claimed by both {one} and {other}"))),
     };
     let wanted = match expected {
-        NOBODY => NOBODY.to_owned(),
+        NO_POLICY => NO_POLICY.to_owned(),
         text => {
             let policy: Reference = text.parse().map_err(|error| PlayError(format!("claimedBy: {error}")))?;
             match policy.kind.as_str() {

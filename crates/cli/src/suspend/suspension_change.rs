@@ -5,7 +5,7 @@ use api::suspension::SuspendClusters;
 
 /// The change that the user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum SuspensionChange {
     /// Hold it back.
     Suspend,
     /// Let it go.
@@ -16,14 +16,14 @@ pub enum Wish {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// It is suspended everywhere, so it cannot be resumed in one cluster alone.
-    #[error("it is suspended everywhere, not only in {0}")]
+    #[error("it is suspended in all clusters, not only in {0}")]
     Everywhere(String),
 }
 
 /// The brake afterwards; none if nothing is held. No clusters means everywhere.
-pub fn brake(
+pub fn change_suspension(
     before: Option<&Suspension>,
-    wish: Wish,
+    wish: SuspensionChange,
     clusters: &[String],
 ) -> Result<Option<Suspension>, Refused> {
     let mut before = before.cloned().unwrap_or_default();
@@ -31,13 +31,13 @@ pub fn brake(
     let everywhere = before.dispatching == Some(true);
     let mut names = before.dispatching_on_clusters.map(|on| on.cluster_names).unwrap_or_default();
     match (wish, clusters, everywhere) {
-        (Wish::Suspend, [], _) | (Wish::Suspend, _, true) => {
+        (SuspensionChange::Suspend, [], _) | (SuspensionChange::Suspend, _, true) => {
             return Ok(Some(Suspension { dispatching: Some(true), ..Suspension::default() }));
         }
-        (Wish::Resume, [], _) => return Ok(None),
-        (Wish::Resume, _, true) => return Err(Refused::Everywhere(clusters.join(", "))),
-        (Wish::Suspend, _, false) => names.extend(clusters.iter().cloned()),
-        (Wish::Resume, _, false) => names.retain(|name| !clusters.contains(name)),
+        (SuspensionChange::Resume, [], _) => return Ok(None),
+        (SuspensionChange::Resume, _, true) => return Err(Refused::Everywhere(clusters.join(", "))),
+        (SuspensionChange::Suspend, _, false) => names.extend(clusters.iter().cloned()),
+        (SuspensionChange::Resume, _, false) => names.retain(|name| !clusters.contains(name)),
     }
     names.sort();
     names.dedup();
@@ -66,10 +66,10 @@ mod tests {
 
     #[test]
     fn a_brake_is_pulled_and_let_go_everywhere_or_in_some_clusters() {
-        let check = |before: Value, wish: Wish, clusters: &[&str], expected: Value| {
+        let check = |before: Value, wish: SuspensionChange, clusters: &[&str], expected: Value| {
             let before: Option<Suspension> = serde_json::from_value(before).expect("a brake");
             let clusters: Vec<String> = clusters.iter().map(|name| (*name).to_owned()).collect();
-            let found = match brake(before.as_ref(), wish, &clusters) {
+            let found = match change_suspension(before.as_ref(), wish, &clusters) {
                 Ok(after) => json!(after),
                 Err(error) => json!(error.to_string()),
             };
@@ -77,22 +77,22 @@ mod tests {
         };
         let all = || json!({ "dispatching": true });
         let on = |names: &[&str]| json!({ "dispatchingOnClusters": { "clusterNames": names } });
-        check(Value::Null, Wish::Suspend, &[], all());
-        check(on(&["a"]), Wish::Suspend, &[], all());
-        check(Value::Null, Wish::Suspend, &["b", "a"], on(&["a", "b"]));
-        check(on(&["b"]), Wish::Suspend, &["a", "b"], on(&["a", "b"]));
+        check(Value::Null, SuspensionChange::Suspend, &[], all());
+        check(on(&["a"]), SuspensionChange::Suspend, &[], all());
+        check(Value::Null, SuspensionChange::Suspend, &["b", "a"], on(&["a", "b"]));
+        check(on(&["b"]), SuspensionChange::Suspend, &["a", "b"], on(&["a", "b"]));
         check(
             json!({ "suspendDispatchingOnClusters": { "clusterNames": ["c"] } }),
-            Wish::Suspend,
+            SuspensionChange::Suspend,
             &["a"],
             on(&["a", "c"]),
         );
-        check(all(), Wish::Suspend, &["a"], all());
-        check(all(), Wish::Resume, &[], Value::Null);
-        check(all(), Wish::Resume, &["a"], json!("it is suspended everywhere, not only in a"));
-        check(on(&["a", "b"]), Wish::Resume, &["a"], on(&["b"]));
-        check(on(&["a"]), Wish::Resume, &["a"], Value::Null);
-        check(Value::Null, Wish::Resume, &["a"], Value::Null);
+        check(all(), SuspensionChange::Suspend, &["a"], all());
+        check(all(), SuspensionChange::Resume, &[], Value::Null);
+        check(all(), SuspensionChange::Resume, &["a"], json!("it is suspended everywhere, not only in a"));
+        check(on(&["a", "b"]), SuspensionChange::Resume, &["a"], on(&["b"]));
+        check(on(&["a"]), SuspensionChange::Resume, &["a"], Value::Null);
+        check(Value::Null, SuspensionChange::Resume, &["a"], Value::Null);
     }
 
     #[test]

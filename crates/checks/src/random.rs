@@ -2,16 +2,16 @@
 
 /// A generator of numbers that look random and follow from a seed.
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     /// The numbers of this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// The seed that the environment variable names, or one of the clock, told on standard error.
-    #[expect(clippy::print_stderr, reason = "whoever reads a failure wants to repeat it")]
+    #[expect(clippy::print_stderr, reason = "the seed repeats a failure")]
     pub fn from_environment(variable: &str) -> Self {
         let given = std::env::var(variable).ok().and_then(|text| text.parse().ok());
         let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

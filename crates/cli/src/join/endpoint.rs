@@ -11,22 +11,22 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::cluster::{Told, Whereabouts, identity};
+use super::cluster::{ClusterFlags, KubeconfigCluster, identity};
 use crate::Hint;
 
 /// The timeout after which a member counts as not reachable from here.
-const SILENCE: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long new credentials may take to be known to every API server of the member.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CREDENTIALS_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often is tried whether they are.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The key of the authority in the Secret with the credentials.
 pub const CA_BUNDLE: &str = "caBundle";
 
 /// Where the controllers find a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct MemberEndpoint {
     /// Its address.
     pub endpoint: String,
     /// The CA bundle that verifies its certificate, in PEM; empty if it is not verified.
@@ -37,7 +37,7 @@ pub struct Place {
     pub proxy: String,
 }
 
-impl Place {
+impl MemberEndpoint {
     /// The place that a member has joined with; none if its Cluster names none.
     pub async fn known(control: &Rest, cluster: &Cluster) -> Result<Option<Self>> {
         let spec = &cluster.spec;
@@ -64,18 +64,22 @@ impl Place {
     }
 
     /// The address to store. An address and its CA bundle belong together.
-    pub fn choose(said: &Whereabouts, told: &Told, known: Option<&Place>) -> Result<Self> {
+    pub fn choose(
+        said: &ClusterFlags,
+        kubeconfig_cluster: &KubeconfigCluster,
+        known: Option<&MemberEndpoint>,
+    ) -> Result<Self> {
         let mut place = match (&said.cluster_endpoint, known) {
             (None, Some(known)) => known.clone(),
             (endpoint, known) => Self {
-                endpoint: endpoint.clone().unwrap_or_else(|| told.endpoint().to_owned()),
+                endpoint: endpoint.clone().unwrap_or_else(|| kubeconfig_cluster.endpoint().to_owned()),
                 authority: Vec::new(),
-                insecure: told.is_insecure(),
-                proxy: known.map_or(told.proxy(), |known| known.proxy.as_str()).to_owned(),
+                insecure: kubeconfig_cluster.is_insecure(),
+                proxy: known.map_or(kubeconfig_cluster.proxy(), |known| known.proxy.as_str()).to_owned(),
             },
         };
         if place.authority.is_empty() && !place.insecure {
-            place.authority = told.authority()?;
+            place.authority = kubeconfig_cluster.authority()?;
         }
         if let Some(proxy) = &said.cluster_proxy_url {
             place.proxy.clone_from(proxy);
@@ -85,29 +89,29 @@ impl Place {
 
     /// Tries these credentials at the address that the controllers use; false if the member is not reachable from here.
     /// It is an error if a server answers and does not accept them.
-    pub async fn lets_in(&self, cluster: &Value, credentials: &Value) -> Result<bool> {
+    pub async fn accepts_credentials(&self, cluster: &Value, credentials: &Value) -> Result<bool> {
         let cluster: Cluster = serde_json::from_value(cluster.clone()).context("read the Cluster")?;
         let secret = serde_json::from_value(json!({ "metadata": {}, "data": credentials }));
         let way = Way::of(&cluster, &secret.context("read the credentials")?)?;
         let rest = Rest::new(way.client().await?);
         let begun = Instant::now();
         loop {
-            let refusal = match timeout(SILENCE, identity(&rest)).await {
+            let refusal = match timeout(CONNECT_TIMEOUT, identity(&rest)).await {
                 Err(_) => return Ok(false),
                 Ok(Err(error)) if error.is_outage() => return Ok(false),
                 Ok(Ok(Some(id))) if id == cluster.spec.id => return Ok(true),
                 Ok(Ok(_)) => return Err(self.wrong("another cluster answers there")),
                 Ok(Err(error)) => error,
             };
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > CREDENTIALS_TIMEOUT {
                 return Err(self.wrong(&refusal.to_string()));
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
     fn wrong(&self, why: &str) -> anyhow::Error {
-        let hint = "name the address by which the controllers reach it with --cluster-endpoint";
+        let hint = "pass the address at which the controllers reach it with --cluster-endpoint";
         anyhow::Error::new(Hint(hint.to_owned()))
             .context(why.to_owned())
             .context(format!("try the new credentials at {}", self.endpoint))
@@ -121,20 +125,23 @@ mod tests {
 
     use super::*;
 
-    fn place(endpoint: &str, authority: &str, proxy: &str) -> Place {
+    fn place(endpoint: &str, authority: &str, proxy: &str) -> MemberEndpoint {
         let (endpoint, proxy) = (endpoint.to_owned(), proxy.to_owned());
-        Place { endpoint, authority: authority.into(), insecure: authority.is_empty(), proxy }
+        MemberEndpoint { endpoint, authority: authority.into(), insecure: authority.is_empty(), proxy }
     }
 
-    fn check(said: [Option<&str>; 2], known: Option<&Place>, expected: &Place) {
+    fn check(said: [Option<&str>; 2], known: Option<&MemberEndpoint>, expected: &MemberEndpoint) {
         // "there" in base64.
-        let told = Told(json!({
+        let kubeconfig_cluster = KubeconfigCluster(json!({
             "server": "https://127.0.0.1:6443", "certificate-authority-data": "dGhlcmU=",
             "proxy-url": "http://bastion",
         }));
         let [cluster_endpoint, cluster_proxy_url] = said.map(|said| said.map(str::to_owned));
-        let said = Whereabouts { cluster_endpoint, cluster_proxy_url, ..Whereabouts::default() };
-        assert_eq!(Place::choose(&said, &told, known).expect("there is an authority"), *expected);
+        let said = ClusterFlags { cluster_endpoint, cluster_proxy_url, ..ClusterFlags::default() };
+        assert_eq!(
+            MemberEndpoint::choose(&said, &kubeconfig_cluster, known).expect("there is an authority"),
+            *expected
+        );
     }
 
     #[test]
@@ -158,11 +165,11 @@ mod tests {
         let place = place(&format!("http://127.0.0.1:{port}"), "", "");
         let spec = json!({ "id": "it", "apiEndpoint": place.endpoint, "insecureSkipTLSVerification": true });
         let cluster = json!({ "metadata": { "name": "m" }, "spec": spec });
-        place.lets_in(&cluster, &json!({ "token": "dGhlcmU=" })).await
+        place.accepts_credentials(&cluster, &json!({ "token": "dGhlcmU=" })).await
     }
 
     /// Answers one request with this uid.
-    async fn somebody(uid: &str) -> u16 {
+    async fn server_with_uid(uid: &str) -> u16 {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("there is a port");
         let port = listener.local_addr().expect("it has an address").port();
         let body = json!({ "metadata": { "uid": uid } }).to_string();
@@ -171,7 +178,7 @@ mod tests {
             body.len()
         );
         tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.expect("somebody comes");
+            let (mut stream, _) = listener.accept().await.expect("server_with_uid comes");
             let _ = stream.read(&mut [0; 4096]).await;
             let _ = stream.write_all(answer.as_bytes()).await;
         });
@@ -180,8 +187,8 @@ mod tests {
 
     #[tokio::test]
     async fn credentials_are_tried_where_they_are_used() {
-        assert!(tried(somebody("it").await).await.expect("it answers"));
-        let another = tried(somebody("another").await).await.expect_err("another answers");
+        assert!(tried(server_with_uid("it").await).await.expect("it answers"));
+        let another = tried(server_with_uid("another").await).await.expect_err("another answers");
         assert!(format!("{another:#}").contains("another cluster answers there"), "{another:#}");
         assert!(!tried(1).await.expect("nobody answers"));
     }
