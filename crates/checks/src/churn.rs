@@ -60,7 +60,7 @@ impl Churn {
         assert!(acknowledged.len() > 50, "there was hardly anything to see: {}", acknowledged.len());
         for follower in followers {
             settle(follower, &there).await;
-            follower.look(|seen| {
+            follower.with_state(|seen| {
                 assert!(seen.problems.is_empty(), "{}: {:#?}", follower.name, seen.problems);
                 let known =
                     |revision: u64| seen.spans.iter().any(|(from, to)| *from < revision && revision <= *to);
@@ -80,13 +80,13 @@ impl Churn {
 
 async fn settle(follower: &Follower, there: &Copied) {
     let begun = std::time::Instant::now();
-    while follower.look(|seen| seen.copy.as_ref() != Some(there)) {
+    while follower.with_state(|seen| seen.copy.as_ref() != Some(there)) {
         let late = begun.elapsed() > CATCH_UP_TIMEOUT;
         assert!(
             !late,
             "{} has {:#?}, there is {there:#?}",
             follower.name,
-            follower.look(|seen| seen.copy.clone())
+            follower.with_state(|seen| seen.copy.clone())
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

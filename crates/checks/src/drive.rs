@@ -89,10 +89,10 @@ impl Drive {
 
     /// Changes images one after the other; how long each took until all members showed it.
     pub async fn change_images(&self, count: usize, changes: usize) -> Vec<Duration> {
-        let (told, mut shown) = mpsc::channel(64);
+        let (sender, mut shown) = mpsc::channel(64);
         let mut watches = Vec::new();
         for api_client in &self.members {
-            watches.push(tokio::spawn(images(watch(api_client).await, told.clone())));
+            watches.push(tokio::spawn(images(watch(api_client).await, sender.clone())));
         }
         let mut random = SeededRandom::new(1);
         let mut connection = self.control.connect().await.expect("a connection");
@@ -160,7 +160,7 @@ async fn watch(api_client: &ApiClient) -> (Connection, hyper::body::Incoming) {
 /// Sends name and image whenever the image of a watched Deployment changes.
 async fn images(
     (_connection, mut body): (Connection, hyper::body::Incoming),
-    told: mpsc::Sender<(String, String)>,
+    sender: mpsc::Sender<(String, String)>,
 ) {
     let mut known = std::collections::HashMap::new();
     let mut rest: Vec<u8> = Vec::new();
@@ -174,7 +174,7 @@ async fn images(
             let image = object.pointer("/spec/template/spec/containers/0/image").and_then(Value::as_str);
             let image = image.unwrap_or_default().to_owned();
             if known.insert(name.clone(), image.clone()).as_ref() != Some(&image)
-                && told.send((name, image)).await.is_err()
+                && sender.send((name, image)).await.is_err()
             {
                 return;
             }

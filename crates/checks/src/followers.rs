@@ -62,18 +62,18 @@ impl Follower {
     }
 
     /// Looks at what it has.
-    pub fn look<Answer>(&self, look: impl FnOnce(&FollowerState) -> Answer) -> Answer {
-        look(&self.seen.lock().expect("no one panics while holding it"))
+    pub fn with_state<Answer>(&self, read: impl FnOnce(&FollowerState) -> Answer) -> Answer {
+        read(&self.seen.lock().expect("no one panics while holding it"))
     }
 
     /// Holds what it saw against the log, which has to be whole; answers with how many changes it was told.
     pub fn check(&self, log: &Log) -> usize {
-        self.look(|seen| {
-            let told = match seen.stretches.is_empty() {
+        self.with_state(|seen| {
+            let changes = match seen.stretches.is_empty() {
                 true => account::judge_spans(&seen.spans, &seen.revisions, log),
                 false => account::judge_stretches(&seen.stretches, log),
             };
-            told.unwrap_or_else(|why| panic!("{}: {why}", self.name))
+            changes.unwrap_or_else(|why| panic!("{}: {why}", self.name))
         })
     }
 

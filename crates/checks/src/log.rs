@@ -26,7 +26,7 @@ pub type Log = BTreeMap<u64, Change>;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A log whose files are kept for as long as this lives.
-pub struct Keeper {
+pub struct SegmentCopier {
     kept: PathBuf,
     stop: Arc<AtomicBool>,
     looking: Option<JoinHandle<io::Result<()>>>,
@@ -43,7 +43,7 @@ pub struct Read {
     pub files: usize,
 }
 
-impl Keeper {
+impl SegmentCopier {
     /// Keeps the log files of a store in another directory of the same file system.
     pub fn start(store: &Path, kept: &Path) -> io::Result<Self> {
         fs::create_dir_all(kept)?;
@@ -71,18 +71,18 @@ impl Keeper {
         let mut expected = 1;
         for path in names {
             let bytes = fs::read(&path).map_err(|error| format!("read {}: {error}", path.display()))?;
-            let told = |why: &str| format!("{}: {why}", path.display());
-            let mut file = Input::of(&bytes).ok_or_else(|| told("no log"))?;
+            let failed = |why: &str| format!("{}: {why}", path.display());
+            let mut file = Input::of(&bytes).ok_or_else(|| failed("no log"))?;
             if file.first != expected {
-                return Err(told(&format!("begins with revision {}, not {expected}", file.first)));
+                return Err(failed(&format!("begins with revision {}, not {expected}", file.first)));
             }
-            expected = file.read(table, prefix, &mut read).map_err(|why| told(&why))?;
+            expected = file.read(table, prefix, &mut read).map_err(|why| failed(&why))?;
         }
         Ok(read)
     }
 }
 
-impl Drop for Keeper {
+impl Drop for SegmentCopier {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // A panic of the thread is ignored: the reader notices a missing file.

@@ -81,7 +81,7 @@ async fn followers_agree_through_restarts_and_compaction() {
     }
     churn.check(&followers).await;
     let dozing = followers.iter().find(|follower| follower.name == "list and watch that dozes");
-    let lists = dozing.expect("one that dozes").look(|seen| seen.lists);
+    let lists = dozing.expect("one that dozes").with_state(|seen| seen.lists);
     assert!(lists > 1, "whoever dozes while history is compacted has to list again");
     server.shut_down();
 }

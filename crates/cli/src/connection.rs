@@ -4,17 +4,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use controllers::gates::FeatureGates;
 use controllers::rest::Rest;
 use controllers::snapshot::list_snapshot;
 use decide::Snapshot;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+use crate::kubeconfig_problem::kubeconfig_problem;
 use crate::progress::with_progress;
 use crate::{Hint, data_directory, output};
 
-/// The flags by which kubectl is told where to go.
+/// kubectl's flags that choose the server.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Connection")]
 pub struct Connection {
@@ -126,12 +127,12 @@ impl Connection {
             return Ok(merged);
         }
         let hint = "start `longshore up`, or pass a kubeconfig with --kubeconfig or KUBECONFIG";
-        let nobody = || {
+        let not_found = || {
             anyhow::Error::new(Hint(hint.to_owned())).context("find a control plane: no kubeconfig names one")
         };
         let named = std::env::var_os("LONGSHORE_DATA_DIR").map(PathBuf::from);
-        let file = data_directory::data_dir(named.as_deref()).map_err(|_| nobody())?.join("kubeconfig");
-        if file.exists() { read(&file) } else { Err(nobody()) }
+        let file = data_directory::data_dir(named.as_deref()).map_err(|_| not_found())?.join("kubeconfig");
+        if file.exists() { read(&file) } else { Err(not_found()) }
     }
 
     /// The connection that one context of one file describes.
@@ -200,7 +201,8 @@ impl Control {
 async fn config(kubeconfig: &Kubeconfig, context: &str) -> Result<kube::Config> {
     let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
     let read = kube::Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
-    read.with_context(|| format!("use context {context:?}"))
+    read.map_err(|error| anyhow!(kubeconfig_problem(&error)))
+        .with_context(|| format!("use context {context:?}"))
 }
 
 async fn client(kubeconfig: &Kubeconfig, context: &str) -> Result<Rest> {
@@ -229,7 +231,7 @@ fn read(file: &Path) -> Result<Kubeconfig> {
         );
         return Err(anyhow::Error::new(hint).context("there is no such file").context(doing()));
     }
-    Kubeconfig::read_from(file).with_context(doing)
+    Kubeconfig::read_from(file).map_err(|error| anyhow!(kubeconfig_problem(&error))).with_context(doing)
 }
 
 /// The files that `KUBECONFIG` names. It names a control plane, so no other one is taken in its place.
@@ -258,7 +260,8 @@ fn merged(files: &[PathBuf]) -> Result<Kubeconfig> {
         let next = read(file)?;
         // An empty name is no choice.
         merged.current_context = merged.current_context.filter(|name| !name.is_empty());
-        merged = merged.merge(next).with_context(|| format!("read the kubeconfig {}", file.display()))?;
+        let all = merged.merge(next).map_err(|error| anyhow!(kubeconfig_problem(&error)));
+        merged = all.with_context(|| format!("read the kubeconfig {}", file.display()))?;
     }
     Ok(merged)
 }

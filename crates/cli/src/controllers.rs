@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection::Connection;
 use crate::feature_gates::SwitchFlags;
-use crate::up::told_to_stop;
+use crate::up::stop_signal;
 use crate::{Hint, output};
 
 mod answers;
@@ -53,7 +53,7 @@ const CA_BUNDLE_LOAD_TIME: Duration = Duration::from_secs(2);
 const LEASE_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long an API server may take to serve kinds that were just defined.
 const KINDS_SERVED_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often is looked whether it does.
+/// The poll interval for that.
 const KINDS_SERVED_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Arguments of `longshore controllers`.
@@ -107,7 +107,7 @@ pub struct Arguments {
 
 /// What an API server takes for the address of a webhook.
 fn url(text: &str) -> Result<http::Uri, String> {
-    let url: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
+    let url: http::Uri = text.parse().map_err(|_| "write https://HOST:PORT".to_owned())?;
     match url.scheme_str() == Some("https") && url.host().is_some() {
         true => Ok(url),
         false => Err("write https://HOST:PORT".to_owned()),
@@ -152,10 +152,10 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     let running = start(ctx);
     output::print(&format!("controllers run; health and metrics on http://{health}\n"))?;
     let candidate = leader_elector(urgent, arguments, fence);
-    let told = told_to_stop()?;
+    let stopped = stop_signal()?;
     let ended = tokio::select! {
         biased;
-        () = told => Ok(()),
+        () = stopped => Ok(()),
         why = candidate.run(&stop) => Err(anyhow!("keep the lease {LEASE}: {why}")),
         why = supervisor.failed() => Err(anyhow!("keep every task running: {why}")),
         _ = &mut served => Err(anyhow!("serve health and metrics: the server ended by itself")),
@@ -172,7 +172,7 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     // Readiness fails from now on; requests are still answered until every load balancer has noticed (draining).
     ending.cancel();
     let drained = Instant::now() + Duration::from_secs(arguments.drain_seconds.into());
-    let told_again = told_to_stop()?;
+    let stopped_again = stop_signal()?;
     // Reconciles in flight end before another replica becomes leader.
     running.shut_down().await;
     candidate.fence.revoke();
@@ -180,7 +180,7 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     let _ = tokio::time::timeout(LEASE_RELEASE_TIMEOUT, candidate.resign()).await;
     tokio::select! {
         biased;
-        () = told_again => {}
+        () = stopped_again => {}
         () = tokio::time::sleep_until(drained) => {}
     }
     stop.cancel();
@@ -336,9 +336,9 @@ struct WebhookResync {
 }
 
 impl WebhookResync {
-    /// Goes on for ever; a failure is tried again the next time, long before anything runs out, and told once.
+    /// Goes on for ever; a failure is retried at the next resync, long before a certificate expires, and logged once.
     async fn run(mut self, supervisor: &Supervisor) -> Infallible {
-        let mut told = None;
+        let mut logged = None;
         loop {
             tokio::time::sleep(WEBHOOK_RESYNC_INTERVAL).await;
             let failure = match catch(self.resync()).await {
@@ -348,10 +348,10 @@ impl WebhookResync {
                     None
                 }
             };
-            if let Some(error) = failure.as_ref().filter(|_| failure != told) {
+            if let Some(error) = failure.as_ref().filter(|_| failure != logged) {
                 tracing::warn!(error, "keep the webhook certificates and configurations up to date");
             }
-            told = failure;
+            logged = failure;
         }
     }
 

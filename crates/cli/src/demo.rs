@@ -51,15 +51,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let paint = Paint::of_stdout();
     print(&opening(&story, paint))?;
     let mut number = 0;
-    let mut heard = Ok(());
+    let mut printed = Ok(());
     let played = scenario::play_story(&story, |played| {
-        let told = told(played, &mut number, paint);
-        if heard.is_ok() && !told.is_empty() {
-            heard = print(&told).and_then(|()| pause(arguments.pause));
+        let text = render_step(played, &mut number, paint);
+        if printed.is_ok() && !text.is_empty() {
+            printed = print(&text).and_then(|()| pause(arguments.pause));
         }
     });
     played.map_err(|failure| failed(name, &failure))?;
-    heard?;
+    printed?;
     print(&closing(&story, name))
 }
 
@@ -110,7 +110,7 @@ fn gates(story: &Scenario) -> Option<String> {
 }
 
 /// What there is to say about a step; nothing if it only looked whether all is as it should be.
-fn told(played: &PlayedStep<'_>, number: &mut usize, paint: Paint) -> String {
+fn render_step(played: &PlayedStep<'_>, number: &mut usize, paint: Paint) -> String {
     if let StoryAction::Look(events) = &played.action {
         let lines = events.iter().map(|(_, event)| format!("{}\n", wrapped("    event: ", event)));
         return lines.collect();
@@ -120,7 +120,7 @@ fn told(played: &PlayedStep<'_>, number: &mut usize, paint: Paint) -> String {
     for command in commands::shown(played) {
         let _ = writeln!(text, "{}", paint.strong(&command));
     }
-    for line in &played.told {
+    for line in &played.messages {
         let _ = writeln!(text, "{}", wrapped("", line));
     }
     text.push('\n');

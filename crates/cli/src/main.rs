@@ -25,6 +25,7 @@ mod help;
 mod join;
 mod kinds;
 mod kubeconfig;
+mod kubeconfig_problem;
 mod limits;
 mod locals;
 mod logging;

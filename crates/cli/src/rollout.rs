@@ -184,8 +184,8 @@ async fn undo(arguments: &Undo) -> Result<()> {
     let mut object = found.object.clone();
     object["spec"] = said(&past.spec);
     // A rollback must not dispatch what is suspended now.
-    if let Some(brake) = found.object["spec"].get("suspension") {
-        object["spec"]["suspension"] = brake.clone();
+    if let Some(suspension) = found.object["spec"].get("suspension") {
+        object["spec"]["suspension"] = suspension.clone();
     }
     let spec = replaced(&found.object["spec"], &object["spec"]);
     let request = Request::change(&found.kind, &found.object, Some(json!({ "spec": spec })));
@@ -230,7 +230,7 @@ async fn write(control: &Control, found: &FoundPolicy, object: &Value) -> Result
     })
 }
 
-/// A spec without its brake.
+/// A spec without its suspension.
 fn said(spec: &Value) -> Value {
     let mut spec = spec.clone();
     if let Some(fields) = spec.as_object_mut() {

@@ -100,7 +100,7 @@ fn kept_keys(file: &Path) -> Result<TokenKeys> {
     }
     let keys: Vec<PrivatePkcs8KeyDer<'_>> = PrivatePkcs8KeyDer::pem_file_iter(file)
         .and_then(Iterator::collect)
-        .map_err(|error| damaged(error.to_string()))?;
+        .map_err(|_| damaged("it contains no private keys in PEM".to_owned()))?;
     let keys = keys.iter().map(|key| key.secret_pkcs8_der());
     TokenKeys::new(TokenKeys::ISSUER, keys).map_err(|error| damaged(error.to_string()))
 }

@@ -77,8 +77,8 @@ async fn seen(control: &Control) -> Result<(Report, bool)> {
     let mut report = report(&snapshot, control.context.clone(), gates);
     let ready = control.rest.fetch_text(&Path::fixed("/readyz").with("verbose", "")).await;
     report.problems = ready.as_ref().err().map(problems).unwrap_or_default();
-    let told = ready.unwrap_or_else(|error| error.to_string());
-    if told.contains(STORAGE_CHECK) {
+    let checks = ready.unwrap_or_else(|error| error.to_string());
+    if checks.contains(STORAGE_CHECK) {
         // Users who may not read metrics are not warned.
         let metrics = control.rest.fetch_text(&Path::fixed("/metrics")).await.unwrap_or_default();
         report.warnings = storage::warnings(&metrics);

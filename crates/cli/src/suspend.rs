@@ -235,7 +235,7 @@ impl SuspensionHolder {
         self.is_ours && after.is_none()
     }
 
-    /// What writing this brake does to the world.
+    /// What writing this suspension does to the world.
     fn change(&self, after: Option<&Suspension>) -> Change {
         let object = self.object.as_ref().unwrap_or(&self.draft);
         let text =
@@ -253,7 +253,7 @@ impl SuspensionHolder {
         Change::Put(object.into())
     }
 
-    /// What writing this brake would do, and whether that is allowed.
+    /// What writing this suspension would do, and whether that is allowed.
     async fn planned(&self, control: &Control, after: Option<&Suspension>) -> Result<Planned> {
         let object = self.object.as_ref().unwrap_or(&self.draft);
         let is_its = |kind: &&api::Kind| object["kind"] == kind.kind;
@@ -275,7 +275,7 @@ impl SuspensionHolder {
         draft
     }
 
-    /// Writes the brake. A policy's status is written all the time, so it may take more than one try.
+    /// Writes the suspension. A policy's status is written all the time, so it may take more than one try.
     async fn write(
         &self,
         control: &Control,
@@ -336,7 +336,7 @@ impl SuspensionHolder {
     }
 }
 
-/// A merge patch that leaves nothing of another brake.
+/// A merge patch that leaves nothing of another suspension.
 fn cleared(after: Option<&Suspension>) -> Value {
     let Some(after) = after else { return Value::Null };
     let mut patch = json!({

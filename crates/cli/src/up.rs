@@ -113,9 +113,9 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let controllers = control::run(&server, &locals, &arguments.feature_gates, &policy_impact).await?;
     data_directory::private_file(&file, &kubeconfig(&contexts(address, &locals), &certificates))?;
     // Signals are listened for before the greeting: a script that reads it may send one at once.
-    let told = told_to_stop()?;
+    let stopped = stop_signal()?;
     greet(arguments, &file, address, &locals, is_again)?;
-    frontend.serve(listener, server, told).await;
+    frontend.serve(listener, server, stopped).await;
     if let Some(controllers) = controllers {
         controllers.shut_down().await;
     }
@@ -262,7 +262,7 @@ async fn start_server(
 }
 
 /// Resolves at ctrl-C or when the process is asked to end.
-pub fn told_to_stop() -> Result<impl Future<Output = ()>> {
+pub fn stop_signal() -> Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for SIGINT")?;
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     Ok(async move {

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::output;
 
-/// How often it is looked at.
+/// The poll interval.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What there is to see, and whether nothing more is to come.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use checks::churn::Churn;
 use checks::followers;
 use checks::informers::Informer;
-use checks::log::{Keeper, Log};
+use checks::log::{Log, SegmentCopier};
 use checks::process::Longshore;
 use checks::random::SeededRandom;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -67,8 +67,8 @@ fn others(kubeconfig: &Path) -> Vec<Informer> {
 async fn informers_miss_nothing() {
     let mut random = SeededRandom::from_environment("LONGSHORE_FOLLOW_SEED");
     let directory = tempfile::tempdir().expect("a directory");
-    let keeper = Keeper::start(&directory.path().join("store"), &directory.path().join("kept"));
-    let keeper = keeper.expect("the log can be kept");
+    let copier = SegmentCopier::start(&directory.path().join("store"), &directory.path().join("kept"));
+    let copier = copier.expect("the log can be kept");
     let mut server = start(directory.path(), "0");
     let port = server.address.rsplit(':').next().expect("an address has a port").to_owned();
     let client = client(&server.kubeconfig).await;
@@ -96,7 +96,7 @@ async fn informers_miss_nothing() {
         }
     }
     let there = churn.check(&followers).await;
-    let read = keeper.read(TABLE, "default/").expect("the log is whole");
+    let read = copier.read(TABLE, "default/").expect("the log is whole");
     let log: Log = read.log.into_iter().filter(|(_, change)| change.name.starts_with("c-")).collect();
     let left = log.range(read.compacted + 1..).count();
     let mut told = format!(
@@ -110,7 +110,7 @@ async fn informers_miss_nothing() {
             "; {} saw {} and listed {} times",
             follower.name,
             follower.check(&log),
-            follower.look(|seen| seen.lists)
+            follower.with_state(|seen| seen.lists)
         ));
     }
     for informer in &mut informers {

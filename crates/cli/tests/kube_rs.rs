@@ -45,7 +45,7 @@ async fn followers_agree_through_kills_and_compaction() {
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
     churn.check(&followers).await;
-    let lists: usize = followers.iter().map(|follower| follower.look(|seen| seen.lists)).sum();
+    let lists: usize = followers.iter().map(|follower| follower.with_state(|seen| seen.lists)).sum();
     assert!(lists > followers.len(), "whoever dozes while history goes has to list again");
     drop(followers);
     assert_eq!(server.interrupt(), Some(0), "it ends in peace when it is asked to");

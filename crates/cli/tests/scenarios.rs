@@ -144,7 +144,7 @@ fn what_cannot_be_read_is_named() {
         "scenario: x\nsteps:\n- { touch: Deployment a, delete: Deployment a }",
         "step 1: a step has one verb",
     );
-    unreadable("scenario: x\nsteps:\n- touch: nginx", "names no object");
+    unreadable("scenario: x\nsteps:\n- touch: nginx", "is not an object");
     unreadable("scenario: x\nsteps:\n- tuoch: Deployment nginx", "tuoch");
     unreadable("scenario: x\nsteps:\n- edit: Deployment nginx", "say which fields with `set`");
     unreadable("scenario: x\nsteps:\n- wait: soon", "is not a duration");

@@ -1,5 +1,6 @@
-//! Policy impact at admission (dry run): reports the effects of a write to its client as warnings, and refuses it where
-//! it would move or delete more than the budget allows (M4). Asks `decide` about the controllers' informer cache.
+//! Policy impact at admission (dry run): returns the effects of a write to its client as admission warnings, and
+//! rejects it where it would move or delete more than the budget allows (M4). Asks `decide` about the controllers'
+//! informer cache.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -23,14 +23,14 @@ const NO_POLICY: &str = "nobody";
 #[derive(Debug, Default)]
 pub struct EarlierStates(BTreeMap<(Reference, String), (Value, usize)>);
 
-/// Looks at one moment.
+/// Compares the present state with expectations.
 pub struct Checker<'a> {
-    /// Where.
+    /// The control plane and its members.
     pub environment: &'a Environment,
-    /// How it is played.
+    /// The way in which the scenario is played.
     pub way: Way,
-    /// What was seen before.
-    pub marks: &'a EarlierStates,
+    /// The states at earlier expectations.
+    pub earlier: &'a EarlierStates,
 }
 
 impl Checker<'_> {
@@ -55,7 +55,7 @@ impl Checker<'_> {
         Ok(problems)
     }
 
-    /// Whether events and metrics can be counted on: what failed and was repeated may be told twice or never.
+    /// Whether events and metrics can be counted on: a retried write may record an event twice or not at all.
     fn counts(&self) -> bool {
         self.way != Way::Failures
     }
@@ -121,7 +121,7 @@ impl Checker<'_> {
             problems.extend(spread_problems("runs in", spread, &found));
         }
         for member in &expected.untouched_in {
-            let Some((before, since)) = self.marks.0.get(&(reference.clone(), member.clone())) else {
+            let Some((before, since)) = self.earlier.0.get(&(reference.clone(), member.clone())) else {
                 problems.push(format!("no earlier step expected anything of it in {member}"));
                 continue;
             };
@@ -306,17 +306,17 @@ async fn events(
     };
     let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
     let events = list["items"].as_array().into_iter().flatten().filter(about);
-    let told: Vec<(String, String)> =
+    let events: Vec<(String, String)> =
         events.map(|event| (text(event, "reason"), text(event, "message"))).collect();
     let mut problems = Vec::new();
     for wanted in &expected.events {
         let (reason, part) = wanted.split_once(": ").unwrap_or((wanted, ""));
-        if !told.iter().any(|(told, message)| told == reason && message.contains(part)) {
-            problems.push(format!("there is no event {wanted}; there are {told:?}"));
+        if !events.iter().any(|(events, message)| events == reason && message.contains(part)) {
+            problems.push(format!("there is no event {wanted}; there are {events:?}"));
         }
     }
     for unwanted in &expected.no_events {
-        if let Some((_, message)) = told.iter().find(|(reason, _)| reason == unwanted) {
+        if let Some((_, message)) = events.iter().find(|(reason, _)| reason == unwanted) {
             problems.push(format!("there is an event {unwanted}: {message}"));
         }
     }

@@ -2,30 +2,30 @@
 
 use std::time::Duration;
 
-/// How often is looked.
+/// The poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The looks that are left.
+/// The number of polls that are left.
 #[derive(Debug)]
 pub struct Deadline(u128);
 
 impl Deadline {
-    /// As many looks as fit into this time.
+    /// As many polls as fit into this time.
     pub fn of(time: Duration) -> Self {
         Self(time.as_millis() / POLL_INTERVAL.as_millis())
     }
 
-    /// Whether no look is left.
+    /// Whether no poll is left.
     pub fn is_over(&self) -> bool {
         self.0 == 0
     }
 
-    /// One look less.
+    /// Uses up one poll.
     pub fn spend(&mut self) {
         self.0 = self.0.saturating_sub(1);
     }
 
-    /// Waits for the next look.
+    /// Waits for the next poll.
     pub async fn wait(&mut self) {
         self.spend();
         tokio::time::sleep(POLL_INTERVAL).await;

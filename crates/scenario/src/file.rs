@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use crate::step::{Cluster, Step, Written};
+use crate::yaml::yaml_problem;
 
 /// A scenario.
 #[derive(Debug, Clone)]
@@ -122,7 +123,7 @@ impl Scenario {
 /// What is wrong with a text, without advice for programmers.
 fn problem(text: &str, error: &serde_saphyr::Error) -> String {
     match serde_saphyr::from_multiple::<serde_json::Value>(text).map_or(1, |documents| documents.len()) {
-        0 | 1 => error.to_string(),
+        0 | 1 => yaml_problem(error),
         count => format!("it has {count} documents; write one scenario into each file"),
     }
 }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::yaml::yaml_problem;
+
 /// The largest file that is read.
 const BYTES_MAX: u64 = 16 << 20;
 
@@ -48,7 +50,7 @@ fn documents(file: &Path) -> Result<Vec<Value>, String> {
         return Err(failed(format!("it has {size} bytes, and at most {BYTES_MAX} are read")));
     }
     let text = std::fs::read_to_string(file).map_err(|error| failed(plain(&error)))?;
-    let parsed = serde_saphyr::from_multiple::<Value>(&text).map_err(|error| failed(error.to_string()))?;
+    let parsed = serde_saphyr::from_multiple::<Value>(&text).map_err(|error| failed(yaml_problem(&error)))?;
     let mut manifests = Vec::new();
     for document in parsed {
         let is_list = document["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));

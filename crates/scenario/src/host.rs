@@ -10,10 +10,10 @@ use tokio::sync::{mpsc, oneshot};
 use crate::error::PlayError;
 use crate::step::Cluster;
 
-/// How the keeper answers.
+/// How the host answers.
 pub type Reply<T> = oneshot::Sender<Result<T, PlayError>>;
 
-/// What the keeper is asked for, each with the way to answer.
+/// An operation that the host is asked for, with the channel for its result.
 #[derive(Debug)]
 pub enum HostOperation {
     /// A cluster joins; the answer is a kubeconfig of it.
@@ -28,7 +28,7 @@ pub enum HostOperation {
     Time(Reply<Timestamp>),
 }
 
-/// The way to ask the keeper.
+/// A client of the host.
 #[derive(Debug, Clone)]
 pub struct Host(mpsc::Sender<HostOperation>);
 

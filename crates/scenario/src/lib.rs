@@ -31,6 +31,7 @@ mod story;
 mod suite;
 mod touched_objects;
 mod way;
+mod yaml;
 
 pub use error::PlayError;
 pub use file::{FileError, Scenario, find};
@@ -42,3 +43,4 @@ pub use step::Cluster;
 pub use story::{PlayedStep, StoryAction, Subject, TemplateState, play_story};
 pub use suite::{Options, ScenarioResult, Verdict, run, run_live};
 pub use way::Way;
+pub use yaml::yaml_problem;

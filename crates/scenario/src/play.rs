@@ -51,12 +51,12 @@ impl Failure {
 pub struct Player<'a> {
     scenario: &'a Scenario,
     way: Way,
-    marks: EarlierStates,
+    earlier: EarlierStates,
     /// What was touched, where that has to be undone.
     touched_objects: TouchedObjects,
     pace: Pace,
-    /// What the last step was told: warnings and refusals.
-    told: Vec<String>,
+    /// Warnings and refusals of the last step.
+    messages: Vec<String>,
 }
 
 impl<'a> Player<'a> {
@@ -65,10 +65,10 @@ impl<'a> Player<'a> {
         Self {
             scenario,
             way,
-            marks: EarlierStates::default(),
+            earlier: EarlierStates::default(),
             touched_objects: TouchedObjects::default(),
             pace: Pace::default(),
-            told: Vec::new(),
+            messages: Vec::new(),
         }
     }
 
@@ -101,7 +101,7 @@ impl<'a> Player<'a> {
         let outcome = self.step(environment, index, step).await;
         let problems = outcome.unwrap_or_else(|PlayError(trouble)| vec![trouble]);
         match problems.is_empty() {
-            true => Ok(std::mem::take(&mut self.told)),
+            true => Ok(std::mem::take(&mut self.messages)),
             false => {
                 let whys = whys(environment, step).await;
                 Err(Failure { step: index + 1, title: step.title.clone(), problems, whys })
@@ -248,7 +248,7 @@ impl<'a> Player<'a> {
         }
         let answers = act(&api_client, index, step).await?;
         self.pace.acted(step);
-        self.told = answers.iter().flat_map(told).collect();
+        self.messages = answers.iter().flat_map(messages_of).collect();
         Ok(answer_problems(step, &answers))
     }
 
@@ -263,10 +263,10 @@ impl<'a> Player<'a> {
                 Environment::Simulated(_) => None,
                 Environment::Live(_) => Some(ChangeDetector::now(environment).await?),
             };
-            let judge = Checker { environment, way: self.way, marks: &self.marks };
-            let problems = judge.problems(expectation).await?;
+            let checker = Checker { environment, way: self.way, earlier: &self.earlier };
+            let problems = checker.problems(expectation).await?;
             if problems.is_empty() {
-                self.marks.take(environment, expectation).await?;
+                self.earlier.take(environment, expectation).await?;
             }
             if problems.is_empty() || deadline.is_over() {
                 return Ok(problems);
@@ -357,7 +357,7 @@ fn is_about_policies(step: &Step) -> bool {
 }
 
 /// What kubectl would print of a response besides success: warnings or the error.
-fn told(answer: &Answer) -> Vec<String> {
+fn messages_of(answer: &Answer) -> Vec<String> {
     let warnings = answer.warnings.iter().map(|warning| format!("Warning: {warning}"));
     let refusal = (!answer.done).then(|| format!("Error from server: {}", message(&answer.body)));
     warnings.chain(refusal).collect()

@@ -11,6 +11,7 @@ use crate::expectation::Expectation;
 use crate::files;
 use crate::reference::Reference;
 use crate::short::{OneOrMany, Policy, Template};
+use crate::yaml::yaml_problem;
 
 /// A step.
 #[derive(Debug, Clone)]
@@ -39,7 +40,7 @@ pub struct Step {
 const LIVE_WAIT_MAX: Duration = Duration::from_secs(60);
 
 impl Step {
-    /// Whether a live control plane cannot be made to do this, unless its keeper helps.
+    /// Whether a live control plane needs a host for this step.
     pub fn needs_host(&self) -> bool {
         matches!(&self.action, Action::Wait(time) if *time > LIVE_WAIT_MAX) || self.is_about_clusters()
     }
@@ -324,7 +325,7 @@ impl Written {
     }
 }
 
-/// The brake of a policy: for these clusters, or for all.
+/// The suspension of a policy: for these clusters, or for all.
 fn suspension(on: Option<Vec<String>>) -> Value {
     match on {
         None => json!({ "dispatching": true, "dispatchingOnClusters": null }),
@@ -343,7 +344,7 @@ fn titled(verb: &str, manifest: &Value) -> String {
 fn manifests(apply: Value) -> Result<Vec<Value>, String> {
     let manifests = match apply {
         Value::String(text) => {
-            serde_saphyr::from_multiple::<Value>(&text).map_err(|error| error.to_string())?
+            serde_saphyr::from_multiple::<Value>(&text).map_err(|error| yaml_problem(&error))?
         }
         Value::Array(items) => items,
         single => vec![single],

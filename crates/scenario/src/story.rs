@@ -30,7 +30,7 @@ pub struct PlayedStep<'a> {
     /// What was done.
     pub action: StoryAction<'a>,
     /// Warnings and refusals, as kubectl would print them.
-    pub told: Vec<String>,
+    pub messages: Vec<String>,
     /// The subjects of the story, in the order in which it names them.
     pub subjects: Vec<Subject<'a>>,
 }
@@ -96,7 +96,7 @@ async fn play(
     let subjects = subjects(scenario);
     let mut before: Vec<Option<TemplateState>> = vec![None; subjects.len()];
     for (index, step) in scenario.steps.iter().enumerate() {
-        let told = player.play_one(environment, index, step).await?;
+        let messages = player.play_one(environment, index, step).await?;
         let mut fared = Vec::new();
         for (reference, before) in subjects.iter().zip(&mut before) {
             let now = look(environment, reference).await.map_err(|PlayError(trouble)| Failure {
@@ -108,7 +108,7 @@ async fn play(
             fared.push(Subject { reference, before: std::mem::replace(before, now.clone()), now });
         }
         let (said, place) = (step.said.as_deref(), step.place.as_deref());
-        tell(&PlayedStep { said, place, action: action_of(step), told, subjects: fared });
+        tell(&PlayedStep { said, place, action: action_of(step), messages, subjects: fared });
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Exponential back-off for retries.
+//! Exponential backoff for retries and restarts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Supervision within a process: panics are caught, tasks that must run for ever are restarted with back-off, locks
+//! Supervision within a process: panics are caught, tasks that must run for ever are restarted with backoff, locks
 //! outlive a panic. Knows nothing of what the tasks do, and of no server.
 
 mod backoff;

@@ -118,9 +118,9 @@ impl Lane {
 
     async fn play(&mut self, scenario: &Scenario, tell: &impl Fn(&ScenarioResult<'_>)) -> Result<()> {
         self.prepare(Setup::of(scenario)).await?;
-        let (hands, asked) = Host::new();
+        let (host, asked) = Host::new();
         let live = Live::connect(&self.plane.bed.control.kubeconfig, &self.plane.members()).await?;
-        let live = live.with_host(hands);
+        let live = live.with_host(host);
         let scenarios = std::slice::from_ref(scenario);
         serve_host_operations(
             &mut self.plane,

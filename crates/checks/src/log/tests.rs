@@ -12,7 +12,7 @@ fn write(key: &str, change: store::Change) -> Write {
 async fn what_is_compacted_is_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let (store_path, kept) = (directory.path().join("store"), directory.path().join("kept"));
-    let keeper = Keeper::start(&store_path, &kept).expect("it looks");
+    let copier = SegmentCopier::start(&store_path, &kept).expect("it looks");
     let mut expected = Log::new();
     for round in 0..3 {
         let options = Options { segment_bytes: 20_000, ..Options::default() };
@@ -37,15 +37,15 @@ async fn what_is_compacted_is_kept() {
         store.close().await.expect("closed");
     }
     let left = log_files(&store_path).expect("a directory").len();
-    drop(keeper);
-    let keeper = Keeper::start(&store_path, &kept).expect("it looks again");
-    let read = keeper.read("/maps", "default/").expect("whole");
+    drop(copier);
+    let copier = SegmentCopier::start(&store_path, &kept).expect("it looks again");
+    let read = copier.read("/maps", "default/").expect("whole");
     assert_eq!(read.log, expected);
     assert!(read.compacted >= *read.log.keys().next_back().expect("writes"), "{}", read.compacted);
     assert!(left < read.files, "the store let {left} of {} files go", read.files);
     let first = log_files(&kept).expect("files").into_iter().map(|(_, path)| path).min().expect("a file");
     std::fs::remove_file(first).expect("removed");
-    drop(keeper);
-    let keeper = Keeper { kept, stop: Arc::default(), looking: None };
-    assert!(keeper.read("/maps", "default/").expect_err("a file is missing").contains("not 1"));
+    drop(copier);
+    let copier = SegmentCopier { kept, stop: Arc::default(), looking: None };
+    assert!(copier.read("/maps", "default/").expect_err("a file is missing").contains("not 1"));
 }

@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 
 use crate::certificates::{AUTHORITY_DAYS, LEAF_DAYS, Pair, make_authority, server_pair};
 
-/// The Secret that has them.
+/// The name of the Secret.
 pub const SECRET: &str = "longshore-webhook-certificates";
-/// When the server's certificate is made anew.
+/// When the serving certificate is renewed.
 const RENEW_AFTER: &str = "longshore.io/renew-after";
-/// When the authority is made anew.
+/// When the CA is renewed.
 const RENEW_AUTHORITY_AFTER: &str = "longshore.io/renew-authority-after";
-/// Whom the server's certificate is for.
+/// The names that the serving certificate is for.
 const NAMES_ANNOTATION: &str = "longshore.io/names";
-/// How long before they were made certificates are valid: as long as `certificates` dates them back.
+/// How much earlier than its creation the validity of a certificate begins, as `certificates` sets it.
 const BACKDATED: SignedDuration = SignedDuration::from_hours(1);
 /// How many write conflicts with other replicas are tolerated.
 const CONFLICT_RETRIES_MAX: u32 = 5;

@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use crate::kinds::Kind;
 
-/// How many objects come at once.
+/// How many objects a page has at most.
 const PAGE_OBJECTS_MAX: usize = 500;
 /// How long a member may take for one page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
-/// The column that says how old something is.
+/// The column with the age of an object.
 const AGE_COLUMN: &str = "Age";
-/// How rows are asked for.
+/// The media types that ask for table rows.
 const TABLE_MEDIA_TYPES: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
-/// What is asked of every member.
+/// The list request to every member.
 pub struct ListRequest {
     /// The kind.
     pub kind: Kind,
@@ -33,7 +33,7 @@ pub struct ListRequest {
     pub is_whole: bool,
 }
 
-/// What a member said.
+/// The response of a member.
 #[derive(Default)]
 pub struct Answer {
     /// Of a table: the columns as the server defines them.

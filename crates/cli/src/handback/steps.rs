@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::lease;
 use crate::kinds::Kinds;
 
-/// How long an API server may go on asking webhooks that are deleted.
+/// How long an API server may go on calling webhooks whose configuration is deleted.
 const WEBHOOK_UNLOAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often a write is tried meanwhile.
+/// How often a write is retried meanwhile.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// One thing to be done.

@@ -19,21 +19,21 @@ use role::RBAC;
 pub use role::{RoleScope, ScopeFlags};
 pub use token::Tokens;
 
-/// The label of tokens that were made for the account of this name, whosever they are.
+/// The label of Secrets with tokens: the name of the account that the token was created for.
 const TOKEN_OF: &str = "longshore.io/token-of";
-/// The annotation of what joining made: which control plane it was that joined.
+/// The annotation of objects that `join` creates: the id of the control plane that joined.
 const JOINED_BY: &str = "longshore.io/joined-by";
-/// The type of Secrets that have tokens.
+/// The type of Secrets that contain tokens.
 const TOKEN_TYPE: &str = "kubernetes.io/service-account-token";
-/// The type of Secrets that tokens are bound to: they hold nothing, and without them the tokens are void.
+/// The type of Secrets that tokens are bound to: they are empty, and deleting one revokes its token.
 const BOUND_TYPE: &str = "longshore.io/bound-token";
-/// The annotation that says whose token it is.
+/// The annotation with the account of a token.
 const TOKEN_USER: &str = "kubernetes.io/service-account.name";
 /// The label by which API servers note the day on which a token was last used.
 const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
-/// How long the member may take to make a token, to take a namespace away, or to be asked with a new token.
+/// How long the member may take to create a token or to delete a namespace, and the controllers to use a new token.
 const MEMBER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often is looked whether it has.
+/// The poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Our account in a member.

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use api::{Cluster, names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,6 +12,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
 use crate::Hint;
+use crate::kubeconfig_problem::kubeconfig_problem;
 
 /// How the cluster to join is found.
 #[derive(clap::Args, Default)]
@@ -60,12 +61,15 @@ impl MemberCluster {
             let hint = Hint("pass the kubeconfig of the cluster with --cluster-kubeconfig".to_owned());
             anyhow::Error::new(hint).context("find the cluster")
         })?;
-        let kubeconfig =
-            Kubeconfig::read_from(file).with_context(|| format!("read the kubeconfig {}", file.display()))?;
+        let kubeconfig = Kubeconfig::read_from(file)
+            .map_err(|error| anyhow!(kubeconfig_problem(&error)))
+            .with_context(|| format!("read the kubeconfig {}", file.display()))?;
         let options =
             KubeConfigOptions { context: arguments.cluster_context.clone(), ..KubeConfigOptions::default() };
         let config = kube::Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
-        let mut config = config.with_context(|| format!("use the kubeconfig {}", file.display()))?;
+        let mut config = config
+            .map_err(|error| anyhow!(kubeconfig_problem(&error)))
+            .with_context(|| format!("use the kubeconfig {}", file.display()))?;
         let kubeconfig_cluster = of_context(&kubeconfig, arguments.cluster_context.as_deref());
         let kubeconfig_cluster =
             kubeconfig_cluster.context("the kubeconfig has no cluster for the context")?;

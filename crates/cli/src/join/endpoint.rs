@@ -18,7 +18,7 @@ use crate::Hint;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long new credentials may take to be known to every API server of the member.
 const CREDENTIALS_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often is tried whether they are.
+/// The poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The key of the authority in the Secret with the credentials.

@@ -13,7 +13,7 @@ use crate::Hint;
 /// The largest file that is read.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// The flags by which kubectl is told what to apply.
+/// kubectl's flags that name manifests.
 #[derive(clap::Args, Debug)]
 pub struct Files {
     /// Manifest files, directories of them, or - for stdin
@@ -123,7 +123,9 @@ fn text(path: &Path) -> Result<String> {
 /// The objects of a text; lists are taken apart.
 fn parse(text: &str) -> Result<Vec<Value>> {
     let mut objects = Vec::new();
-    for document in serde_saphyr::from_multiple::<Value>(text).map_err(|error| anyhow!("{error}"))? {
+    for document in serde_saphyr::from_multiple::<Value>(text)
+        .map_err(|error| anyhow!("{}", scenario::yaml_problem(&error)))?
+    {
         let is_list = document["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
         match document.get("items").and_then(Value::as_array).filter(|_| is_list) {
             Some(items) => objects.extend(items.iter().cloned()),

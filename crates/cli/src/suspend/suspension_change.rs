@@ -12,7 +12,7 @@ pub enum SuspensionChange {
     Resume,
 }
 
-/// Why a brake cannot be changed like that.
+/// Why a suspension cannot be changed like that.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// It is suspended everywhere, so it cannot be resumed in one cluster alone.
@@ -20,7 +20,7 @@ pub enum Refused {
     Everywhere(String),
 }
 
-/// The brake afterwards; none if nothing is held. No clusters means everywhere.
+/// The suspension afterwards; none if nothing is held. No clusters means everywhere.
 pub fn change_suspension(
     before: Option<&Suspension>,
     wish: SuspensionChange,
@@ -46,14 +46,14 @@ pub fn change_suspension(
     Ok(held.then(|| Suspension { dispatching_on_clusters: Some(on), ..Suspension::default() }))
 }
 
-/// True when two brakes hold the same.
+/// True when two suspensions hold the same.
 pub fn is_same(before: Option<&Suspension>, after: Option<&Suspension>) -> bool {
-    let holds = |brake: Option<&Suspension>| {
-        let mut brake = brake.cloned().unwrap_or_default();
-        brake.normalise();
-        let mut names = brake.dispatching_on_clusters.map(|on| on.cluster_names).unwrap_or_default();
+    let holds = |suspension: Option<&Suspension>| {
+        let mut suspension = suspension.cloned().unwrap_or_default();
+        suspension.normalise();
+        let mut names = suspension.dispatching_on_clusters.map(|on| on.cluster_names).unwrap_or_default();
         names.sort();
-        (brake.dispatching == Some(true), names)
+        (suspension.dispatching == Some(true), names)
     };
     holds(before) == holds(after)
 }
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_brake_is_pulled_and_let_go_everywhere_or_in_some_clusters() {
         let check = |before: Value, wish: SuspensionChange, clusters: &[&str], expected: Value| {
-            let before: Option<Suspension> = serde_json::from_value(before).expect("a brake");
+            let before: Option<Suspension> = serde_json::from_value(before).expect("a suspension");
             let clusters: Vec<String> = clusters.iter().map(|name| (*name).to_owned()).collect();
             let found = match change_suspension(before.as_ref(), wish, &clusters) {
                 Ok(after) => json!(after),
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn brakes_are_the_same_when_they_hold_the_same() {
-        let read = |value: Value| -> Suspension { serde_json::from_value(value).expect("a brake") };
+        let read = |value: Value| -> Suspension { serde_json::from_value(value).expect("a suspension") };
         assert!(is_same(None, Some(&read(json!({ "dispatching": false })))));
         assert!(is_same(
             Some(&read(json!({ "suspendDispatching": true }))),

@@ -210,7 +210,7 @@ fn clusters(text: &mut String, story: &Story) {
     }
 }
 
-/// Verdict, overrides, brake, and what the member says.
+/// Verdict, overrides, suspension, and what the member says.
 fn described(story: &Story, part: &ClusterWhy) -> String {
     let mut said = part.verdict.to_string();
     if !part.overrides.is_empty() {

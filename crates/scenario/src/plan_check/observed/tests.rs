@@ -48,7 +48,7 @@ fn snapshot(owner: &str, taken_from: &str) -> Snapshot {
     snapshot
 }
 
-/// A Work for m1 with so many replicas, this image, and a brake.
+/// A Work for m1 with so many replicas, this image, and a suspension.
 fn work(replicas: i32, image: &str, suspended: bool) -> BTreeMap<WorkKey, Work> {
     let mut work = Work::new(&kinds::WORK, &names::execution_namespace("m1"), "web");
     work.spec.suspend_dispatching = Some(suspended);
