@@ -136,7 +136,7 @@ fn approved(requests: Vec<Request>, now: &Planned, approve: bool) -> Result<Vec<
     let [request] = requests.as_slice() else {
         return refused(
             "plan and apply that object alone, with `longshore plan -f FILE --save PLAN` and \
-                        `longshore apply PLAN --approve`",
+             `longshore apply PLAN --approve`",
             "one of the changes exceeds its budget",
         );
     };
@@ -193,7 +193,7 @@ fn refuse(moved: Vec<String>) -> Result<()> {
     }
     let hint = Hint(
         "nothing was changed; make and read a new plan with `longshore plan --save FILE`, then \
-                     apply that"
+         apply that"
             .to_owned(),
     );
     Err(anyhow::Error::new(hint)

@@ -168,7 +168,7 @@ fn refused(error: Error, doing: &str) -> anyhow::Error {
         }
         Error::NotFound { .. } => {
             "check the name and the namespace (-n); `longshore status` lists what is \
-                                   propagated"
+             propagated"
         }
         _ => "nothing was changed; try again in a moment",
     };

@@ -61,7 +61,7 @@ impl ConfirmationFlags {
         match (self.approve, planned.approval.as_deref() == Some(beyond.plan.as_str())) {
             (false, _) => refused(
                 "nothing was changed; to make exactly the change that is shown, add \
-                                   --approve",
+                 --approve",
             ),
             (true, false) => refused("the plan has changed in the meantime; run the command again"),
             (true, true) => Ok(Some(beyond.plan.clone())),

@@ -226,7 +226,7 @@ fn read(file: &Path) -> Result<Kubeconfig> {
     if !file.exists() {
         let hint = Hint(
             "check the path; `longshore kubeconfig` prints the kubeconfig of `longshore \
-                         up`"
+             up`"
             .to_owned(),
         );
         return Err(anyhow::Error::new(hint).context("there is no such file").context(doing()));

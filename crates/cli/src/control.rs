@@ -31,7 +31,7 @@ pub async fn run(
     if let Some(held) = held
         .context(
             "plan the change of the feature \
-                                      gates",
+             gates",
         )?
         .filter(|held| !flags.accepts(held))
     {

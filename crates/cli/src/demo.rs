@@ -100,7 +100,7 @@ fn closing(story: &Scenario, name: &str) -> String {
     let next = after.map(|(next, _)| format!("The next story:  longshore demo {next}\n")).unwrap_or_default();
     format!(
         "\nThat is the end of the story; nothing is left behind.\nTo try it yourself:  longshore \
-             up{gates}\n{next}"
+         up{gates}\n{next}"
     )
 }
 

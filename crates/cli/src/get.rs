@@ -171,7 +171,7 @@ fn complain(
         let names: Vec<&str> = unreachable.iter().map(|one| one.cluster.as_str()).collect();
         let hint = Hint(
             "`longshore status` shows since when; choose the clusters to query with \
-                         -C"
+             -C"
             .to_owned(),
         );
         let context = format!("get: these clusters did not answer: {}", names.join(", "));

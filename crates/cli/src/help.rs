@@ -147,7 +147,7 @@ mod tests {
         assert!(
             help.contains(
                 "\nLook:\n  status      Show clusters, policies and everything that is \
-                               stuck\n"
+                 stuck\n"
             ),
             "{help}"
         );

@@ -70,7 +70,7 @@ pub async fn reach(control: &Control, cluster: &Cluster) -> Result<Rest> {
             "" => "its Cluster has no spec.apiEndpoint".to_owned(),
             endpoint => format!(
                 "add a context for {endpoint} to the kubeconfig, or join the cluster again \
-                                 with `longshore join`"
+                 with `longshore join`"
             ),
         };
         anyhow::Error::new(Hint(hint)).context(anyhow!("{why_not}")).context(doing())

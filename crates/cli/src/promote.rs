@@ -155,7 +155,7 @@ fn is_kept(snapshot: &Snapshot, target: &Target, template: &Value, policy: &Valu
     }
     let hint = Hint(
         "exclude it in that policy, or create the template with kubectl and let that policy \
-                     claim it"
+         claim it"
             .to_owned(),
     );
     let owner = why.owner.map_or_else(|| "no policy".to_owned(), |owner| owner.to_string());
@@ -177,7 +177,7 @@ async fn create(control: &Control, collection: &Collection, object: &Value, what
         let hint = match &error {
             Error::NotFound { .. } => {
                 "the namespace does not exist in the control plane: create it with \
-                                       `kubectl create namespace`"
+                 `kubectl create namespace`"
             }
             Error::Conflict { .. } => "it already exists: see it with `kubectl get`",
             _ => "see what exists with `kubectl get`, and run the command again",

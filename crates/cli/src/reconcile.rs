@@ -175,7 +175,7 @@ async fn chosen(
         if let Some(missing) = missing {
             let hint = Hint(
                 "check the name and the namespace (-n); `longshore status` lists what is \
-                             propagated"
+                 propagated"
                     .to_owned(),
             );
             let context = format!("{} {:?} not found", missing.kind.plural, missing.name);

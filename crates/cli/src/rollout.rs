@@ -155,7 +155,7 @@ async fn history(arguments: &History) -> Result<()> {
     if all.len() == 1 && all[0].past.generation > 1 {
         output::print_message(
             "No earlier generation is recorded: only the control plane of `longshore up` keeps the \
-                      history.",
+             history.",
         );
     }
     output::print(&shown::history(&found.printed(), &all))

@@ -50,7 +50,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         if is_of_namespace && !is_noted {
             output::print_message(&format!(
                 "note: you may read namespace {} only, so this is its \
-                                   status",
+                 status",
                 control.namespace
             ));
             is_noted = true;

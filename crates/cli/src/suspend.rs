@@ -192,7 +192,7 @@ async fn template(control: &Control, target: &Target) -> Result<SuspensionHolder
     if exists.is_none() {
         let hint = Hint(
             "check the name and the namespace (-n); `longshore status` lists what is \
-                         propagated"
+             propagated"
                 .to_owned(),
         );
         let context = format!("{} {:?} not found", target.kind.plural, target.name);
@@ -364,7 +364,7 @@ async fn not_suspended(control: &Control, what: &What, holder: &SuspensionHolder
         if let Some(hold) = why.and_then(|why| why.holds.into_iter().next()) {
             let hint = Hint(
                 "resume its policy with `longshore resume --policy NAME`, or change the object \
-                             that suspends it"
+                 that suspends it"
                     .to_owned(),
             );
             return Err(anyhow::Error::new(hint).context(format!("{} is suspended {hold}", holder.printed)));

@@ -172,7 +172,7 @@ fn unfinished(awaited: Awaited, timeout: Duration, pending: Vec<Pending>) -> any
     }
     let hint = match explained_by.as_str() {
         "" => "the change is made; to wait longer, raise --timeout".to_owned(),
-        command => format!("`{command}` explains it; the change is made; to wait longer, raise --timeout"),
+        command => format!("`{command}` explains why; the change is made; to wait longer, raise --timeout"),
     };
     let what = awaited.counted();
     let seconds = timeout.as_secs();
@@ -252,7 +252,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || {
         format!(
             "{text:?} is not a duration; write seconds, minutes or hours, such as 30s, 5m or \
-                            1h"
+             1h"
         )
     };
     let duration: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;

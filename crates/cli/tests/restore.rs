@@ -118,7 +118,7 @@ async fn a_backup_is_taken_while_it_runs_and_restored() {
     assert!(done, "{said}");
     writer.await.expect("writing goes on meanwhile");
     let (done, said) = typed(&["restore", &copy, "--data-dir", &data]);
-    assert!(!done && said.contains("is there already\nhint: stop `longshore up`"), "{said}");
+    assert!(!done && said.contains("already exists\nhint: stop `longshore up`"), "{said}");
     drop(running);
     let (done, said) = typed(&["restore", &copy, "--data-dir", &again]);
     assert!(done, "{said}");

@@ -242,7 +242,7 @@ fn two_processes_on_one_directory() {
     let home = directory();
     let first = start(home.path());
     let arguments = ["--port=0", "--data-dir", home.path().to_str().unwrap()];
-    check_refused(&arguments, "open the store in", "stop the other longshore");
+    check_refused(&arguments, "open the store in", "stop the other `longshore up`");
     assert_eq!(first.interrupt(), Some(0), "the first one goes on");
 }
 

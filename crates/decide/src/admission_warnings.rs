@@ -146,7 +146,7 @@ impl Rivals {
         let ties = named(&self.ties).map(|names| {
             format!(
                 "Against {names}, only the alphabetical order of the names decides; set spec.priority to \
-                     choose."
+                 choose."
             )
         });
         [before, remedy, behind, ties].into_iter().flatten()

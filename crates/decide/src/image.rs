@@ -28,7 +28,7 @@ impl fmt::Display for NotAnImage {
         write!(
             formatter,
             "{:?} is not an image name: write \
-                           [registry[:port]/]repository[:tag][@digest]",
+             [registry[:port]/]repository[:tag][@digest]",
             self.0
         )
     }

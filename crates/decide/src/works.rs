@@ -136,7 +136,7 @@ impl fmt::Display for Frozen {
                 write!(
                     formatter,
                     "the copies in {} have to be deleted before new ones are \
-                                   created",
+                     created",
                     clusters.join(", ")
                 )
             }

@@ -216,7 +216,7 @@ impl Written {
         if !acts && (place.is_some() || rejected.is_some() || !warned.is_empty()) {
             return Err(format!(
                 "{title}: only steps that change objects can have `in`, `rejected` and \
-                                `warned`"
+                 `warned`"
             ));
         }
         if approved && !matches!(action, Action::Apply(_) | Action::Edit(..)) {

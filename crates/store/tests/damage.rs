@@ -277,5 +277,5 @@ fn files_of_another_store_or_version_are_refused() {
     assert!(error.to_string().contains("format version 9, this program reads version 1"), "{error}");
     let error =
         original.open_with(file, b"not a log at all, but long enough for a header", "text").unwrap_err();
-    assert!(error.to_string().contains("does not begin like a file of this store"), "{error}");
+    assert!(error.to_string().contains("it is not a file of this store"), "{error}");
 }

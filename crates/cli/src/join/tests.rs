@@ -62,7 +62,7 @@ fn who_has_joined_is_not_joined_again_by_accident() {
     };
     check("Push", true, "");
     check("Push", false, "it has joined already");
-    check("Pull", true, "an agent of its own");
+    check("Pull", true, "it is a Pull member");
 }
 
 /// A client whose every request fails.

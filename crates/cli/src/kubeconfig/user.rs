@@ -71,7 +71,7 @@ impl UserFlags {
         if self.expires.is_some() || self.namespace.is_some() {
             let hint = Hint(
                 "choose a user with --user NAME, or a service account with --serviceaccount \
-                             NAMESPACE/NAME"
+                 NAMESPACE/NAME"
                     .to_owned(),
             );
             let why = "--expires and --namespace need --user or --serviceaccount";
@@ -172,7 +172,7 @@ fn lifetime(text: &str) -> Result<Duration, String> {
     let wrong = || {
         format!(
             "{text:?} is not a duration; write minutes, hours or days, such as 90m, 12h or \
-                            7d"
+             7d"
         )
     };
     let unit = text.chars().last().ok_or_else(wrong)?;

@@ -113,7 +113,7 @@ pub fn brings(other: &Request, request: &Request) -> bool {
 fn refused(request: &Request, error: Error) -> anyhow::Error {
     let refused = anyhow::Error::new(Hint(
         "nothing was planned, because the server would reject this change; correct \
-                                 the object and plan again"
+         the object and plan again"
             .to_owned(),
     ));
     refused.context(error).context(format!("try {}", request.object))

@@ -78,7 +78,7 @@ impl Saved {
             let said = |plan: Option<&Value>| plan.map_or("nothing".to_owned(), brief);
             lines.push(format!(
                 "{name}: {} when the plan was made, {} \
-                                now",
+                 now",
                 said(then.get(name)),
                 said(now.get(name))
             ));

@@ -65,7 +65,7 @@ async fn chosen(
         if let Some(missing) = targets.iter().find(|target| !templates.iter().any(|one| is(target, one))) {
             let hint = Hint(
                 "check the name and the namespace (-n); `longshore status` lists what is \
-                             propagated"
+                 propagated"
                     .to_owned(),
             );
             let context = format!("{} {:?} not found", missing.kind.plural, missing.name);

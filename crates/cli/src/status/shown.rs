@@ -149,7 +149,7 @@ fn orphaned(report: &Report, most: usize, paint: Paint) -> String {
         "{}\n",
         paint.strong(
             "Orphaned: no policy claims these templates; their copies stay as they \
-                                      are."
+             are."
         )
     );
     let (reachable, others): (Vec<&Orphan>, Vec<&Orphan>) =

@@ -111,7 +111,7 @@ mod tests {
         check(
             &stage,
             &expect![[r#"
-                This dispatches
+                This dispatches:
                   Deployment default/nginx: to member1, member2
             "#]],
         );
@@ -128,7 +128,7 @@ mod tests {
         check(
             &stage,
             &expect![[r#"
-                This dispatches
+                This dispatches:
                   200 templates: to cluster-000, cluster-001, cluster-002, cluster-003,
                   cluster-004, cluster-005 and 194 more
                     Deployment default/web-0000, Deployment default/web-0001, Deployment

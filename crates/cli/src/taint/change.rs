@@ -28,7 +28,7 @@ pub enum Malformed {
     /// An unknown effect.
     #[error(
         "{0:?} is not an effect of a taint; the effects are {NO_SCHEDULE}, {PREFER_NO_SCHEDULE} and \
-             {NO_EXECUTE}"
+         {NO_EXECUTE}"
     )]
     Effect(String),
 }

@@ -36,7 +36,7 @@ fn commands_find_the_control_plane_as_kubectl_does() {
     assert_eq!(a_member.code, Some(1));
     assert!(a_member.stderr.starts_with("error: read the control plane: list every "), "{}", a_member.stderr);
     assert!(
-        a_member.stderr.contains("\nhint: is the context that of a control plane"),
+        a_member.stderr.contains("\nhint: check that the context is that of a control plane"),
         "{}",
         a_member.stderr
     );
@@ -76,7 +76,7 @@ fn every_command_knows_what_is_left_out() {
     let terminal = Terminal::open(1, &["--skipped-propagating-namespaces=default"]);
     terminal.apply(&[policy("web", &["member1"]), deployment("web", 1)]);
     let why = terminal.ok("why deploy/web");
-    assert!(why.contains("leave out its namespace or kind"), "{why}");
+    assert!(why.contains("skip its namespace or kind"), "{why}");
     let note = "/api/v1/namespaces/kube-public/configmaps/longshore-feature-gates";
     terminal.patch(note, &json!({ "data": { "skipped-propagating-namespaces": "(" } }));
     let said = terminal.run("why deploy/web");
@@ -114,5 +114,5 @@ contexts: [{ name: gone, context: { cluster: gone, user: gone } }]
         "{}",
         gone.stderr
     );
-    assert!(gone.stderr.contains("\nhint: is it running?"), "{}", gone.stderr);
+    assert!(gone.stderr.contains("\nhint: check that it runs: "), "{}", gone.stderr);
 }

@@ -56,7 +56,7 @@ fn a_change_is_seen_before_it_is_made_and_made_as_it_was_seen() {
     assert!(terminal.ok("get deploy web").contains("member1"), "a plan changes nothing");
 
     let saved = terminal.run("plan -f move.yaml --save move.plan");
-    assert_eq!(saved.stderr, "saved; `longshore apply move.plan` applies exactly this\n");
+    assert_eq!(saved.stderr, "saved; to apply exactly this plan: longshore apply move.plan\n");
     assert_eq!(
         terminal.ok("apply move.plan"),
         "propagationpolicy.policy.karmada.io/pp configured\n\
@@ -133,9 +133,9 @@ fn values_of_secrets_are_nowhere() {
         assert!(said.contains("key") && !said.contains("horse") && !said.contains("hunter"), "{said}");
     }
     let said = refused(&terminal, "plan -f secret.yaml --save secret.plan");
-    assert!(
-        said.starts_with("error: secret/key cannot be saved\nhint: a plan file holds no values of Secrets")
-    );
+    assert!(said.starts_with(
+        "error: secret/key cannot be saved\nhint: plan files must not contain values of Secrets"
+    ));
     assert!(!terminal.home.path().join("secret.plan").exists());
 }
 
@@ -150,10 +150,9 @@ fn what_cannot_be_planned_is_an_error_that_says_why() {
     assert!(said.starts_with("error: try propagationpolicy.policy.karmada.io/pp: post"), "{said}");
     assert!(said.contains("suspension"), "{said}");
     file(&terminal, "empty.yaml", &[]);
-    assert!(refused(&terminal, "plan -f empty.yaml").starts_with(
-        "error: the files contain no objects\nhint: \
-        "
-    ));
+    assert!(
+        refused(&terminal, "plan -f empty.yaml").starts_with("error: the files contain no objects\nhint: ")
+    );
     assert!(refused(&terminal, "plan -f missing.yaml").starts_with("error: read missing.yaml: "));
     let usage = terminal.run("plan");
     assert_eq!(usage.code, Some(2), "clap's own, as for every command: {}", usage.stderr);
@@ -244,8 +243,7 @@ fn a_plan_that_was_seen_may_go_beyond_its_budget() {
     terminal.until("get deploy", |said| said.stdout.matches("member2").count() == 3);
     rest(&terminal);
     assert!(
-        refused(&terminal, "apply gone.plan --approve")
-            .contains("the world has moved since the plan was made")
+        refused(&terminal, "apply gone.plan --approve").contains("objects have changed since it was made")
     );
     assert_eq!(terminal.run("plan --delete pp/pp --save gone.plan").code, Some(2));
     assert!(
@@ -307,7 +305,7 @@ fn a_kind_is_planned_together_with_its_objects() {
         "{}",
         said.stdout
     );
-    assert!(said.stderr.starts_with("note: the server cannot try these changes"), "{}", said.stderr);
+    assert!(said.stderr.starts_with("note: the server cannot dry-run these changes"), "{}", said.stderr);
     assert!(said.stderr.contains("shop.example.com/corner: "), "{}", said.stderr);
     assert!(
         terminal.run("get shops").stderr.contains("doesn't have a resource type"),

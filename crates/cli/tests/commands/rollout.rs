@@ -29,7 +29,7 @@ fn a_policy_is_followed_through_its_generations_and_back() {
     assert_eq!(
         nothing.stderr,
         format!(
-            "error: {POLICY} has said nothing else before\nhint: `longshore rollout history` shows what is recorded\n"
+            "error: {POLICY} has no earlier generation with another spec\nhint: `longshore rollout history` shows what is recorded\n"
         )
     );
     send_to(&terminal, "member2", "a move");
@@ -71,7 +71,7 @@ fn a_policy_is_followed_through_its_generations_and_back() {
             .starts_with(&format!("{POLICY} rolled back to generation 1"))
     );
     let already = terminal.ok("rollout undo pp --to-generation 1 --yes");
-    assert_eq!(already, format!("{POLICY} says what it said in generation 1 already\n"));
+    assert_eq!(already, format!("{POLICY} already has the spec of generation 1\n"));
     let unknown = terminal.run("rollout undo pp --to-generation 9");
     assert_eq!(
         unknown.stderr,

@@ -130,7 +130,7 @@ fn values_are_in_nothing_that_is_printed_saved_or_logged() {
     terminal.apply(&[secret("second", VALUES[2], VALUES[1])]);
     terminal.until("get secret second", |said| said.stdout.contains("member1"));
     terminal.until("plan --restart", |said| said.code == Some(0));
-    assert!(look(&terminal, "apply move.plan").contains("the world has moved"));
+    assert!(look(&terminal, "apply move.plan").contains("objects have changed since it was made"));
     look(&terminal, "plan -f move.yaml --save move.plan");
     assert!(look(&terminal, "apply move.plan").contains("configured"));
     look(&terminal, "plan -f op.yaml --save op.plan");

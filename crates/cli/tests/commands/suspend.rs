@@ -35,7 +35,7 @@ fn a_policy_is_held_and_let_go() {
     );
     let said = terminal.run("resume --policy pp --yes");
     assert_eq!((said.code, said.stdout), (Some(0), format!("{POLICY} resumed\n")));
-    assert_eq!(said.stderr, "This dispatches\n  Deployment default/nginx: to member1, member2\n");
+    assert_eq!(said.stderr, "This dispatches:\n  Deployment default/nginx: to member1, member2\n");
     terminal.until("why deploy/nginx", |said| !said.stdout.to_lowercase().contains("suspended"));
     assert_eq!(terminal.ok("resume --policy pp --yes"), format!("{POLICY} is not suspended\n"));
 }
@@ -56,7 +56,7 @@ fn one_template_is_held_by_a_rollout_policy_of_its_own() {
 
     let said = terminal.run("resume deploy nginx --yes");
     assert_eq!((said.code, said.stdout.as_str()), (Some(0), "deployment.apps/nginx resumed\n"));
-    assert_eq!(said.stderr, "This dispatches\n  Deployment default/nginx: to member1\n");
+    assert_eq!(said.stderr, "This dispatches:\n  Deployment default/nginx: to member1\n");
     terminal.until("why deploy/nginx", |said| !said.stdout.to_lowercase().contains("suspended"));
     assert_eq!(terminal.ok("resume deploy/nginx"), "deployment.apps/nginx is not suspended\n");
 

@@ -83,7 +83,7 @@ fn what_is_missing_when_the_time_is_over_is_named() {
     let said = terminal.run("apply -f fail.yaml --yes --wait --timeout 3s");
     assert_eq!(said.code, Some(1), "{said:?}");
     let expected = "error: wait: 1 of 1 template not done within 3 s:\n  Deployment default/fail: member1: applied, not yet \
-                    healthy\nhint: `longshore why deployment.apps/fail -n default` explains it; the change \
+                    healthy\nhint: `longshore why deployment.apps/fail -n default` explains why; the change \
                     is made; to wait longer, raise --timeout\n";
     assert!(said.stderr.ends_with(expected), "{said:?}");
     // Without a terminal every change is a line, told once.

@@ -34,7 +34,7 @@ fn what_cannot_be_explained_is_an_error_with_a_hint() {
     assert_eq!(
         missing.stderr,
         "error: deployments \"nothing\" not found among the templates\n\
-         hint: it was looked for in namespace default; name another with -n\n"
+         hint: the search was in namespace default; choose another with -n\n"
     );
     let policy = terminal.run("why pp/pp");
     assert!(

@@ -28,7 +28,7 @@ fn breakouts() -> Vec<(Value, &'static str)> {
     });
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "team-b" } });
     let identity = "are those of its template";
-    let mark = "marks what belongs to it";
+    let mark = "mark its own objects";
     let image = json!({ "predicate": { "path": "/metadata/namespace" }, "component": "Repository", "operator": "replace", "value": "kube-system" });
     vec![
         (plain("", root), identity),

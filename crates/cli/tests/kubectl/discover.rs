@@ -33,7 +33,7 @@ fn api_resources_can_be_narrowed() {
     kubectl.ok("api-resources --api-group=batch -o name").prints("cronjobs.batch\njobs.batch\n");
     kubectl.ok("api-resources --api-group=apps -o wide --no-headers --sort-by=name").has_row(
         "deployments deploy apps/v1 true Deployment \
-             create,delete,deletecollection,get,list,patch,update,watch all",
+         create,delete,deletecollection,get,list,patch,update,watch all",
     );
     kubectl.ok("api-resources --namespaced=false -o name").shows("nodes\n").hides("pods");
     kubectl.ok("api-resources --categories=all -o name").shows("services\n").hides("configmaps");

@@ -80,7 +80,7 @@ fn pairs(path: &str, labels: bool, overrider: &LabelAnnotationOverrider, finding
                 path,
                 format!(
                     "{value:?} is not a label value; use letters, digits, `-`, `_` and \
-                                       `.`"
+                     `.`"
                 ),
             );
         }

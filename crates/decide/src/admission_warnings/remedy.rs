@@ -34,7 +34,7 @@ pub(super) fn remedy(snapshot: &Snapshot, policy: &Policy, owner: &Policy, templ
         Err(Blocked::Scope) => format!("leave it out of {} with excludeResourceSelectors", owner.key),
         Err(Blocked::GateOff) => {
             "the feature gate PropagationPolicyPreemption is off, so delete the template and \
-                                  create it after this policy"
+             create it after this policy"
                 .to_owned()
         }
         Err(Blocked::Unbounded) => {

@@ -167,7 +167,7 @@ fn u5_nothing_that_is_suspended_is_evicted_and_resuming_judges_at_once() {
         let verb = if expected == 1 { "leaves m1" } else { "would leave m1 if it were not suspended" };
         let told = format!(
             "It {verb}, because the cluster has the taint k:NoExecute, which it does not \
-                            tolerate."
+             tolerate."
         );
         assert_eq!(answer.to_string(), told);
 

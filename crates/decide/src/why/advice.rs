@@ -269,7 +269,7 @@ impl fmt::Display for Step {
                 write!(
                     formatter,
                     "set the {} in the spec of the \
-                                   Cluster",
+                     Cluster",
                     format!("{field:?}").to_lowercase()
                 )
             }

@@ -275,7 +275,7 @@ fn after_a_failed_sync_nothing_is_written_and_everything_is_read() {
         let error = store.write(write("key-0", b"lost", EventKind::Put)).await.unwrap_err();
         assert!(error.to_string().contains("sync log-"), "{error}");
         let error = store.write(write("key-0", b"refused", EventKind::Put)).await.unwrap_err();
-        assert!(error.to_string().contains("no more writes until the store is opened again"), "{error}");
+        assert!(error.to_string().contains("the store rejects all writes until it is reopened"), "{error}");
         clients.unknown.push(("key-0".to_owned(), b"lost".to_vec(), EventKind::Put));
         clients.check(&store, "reads go on").await;
         drop(store);
