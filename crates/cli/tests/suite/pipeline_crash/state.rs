@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use checks::client::{ApiClient, Connection};
 use serde_json::{Value, json};
 
-use crate::actions::{CONFIG_MAPS, DEPLOYMENTS};
-use crate::side::{MEMBERS, Side, get};
+use super::actions::{CONFIG_MAPS, DEPLOYMENTS};
+use super::side::{MEMBERS, Side, get};
 
 /// What is there.
 pub struct State {

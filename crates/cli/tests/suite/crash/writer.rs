@@ -7,7 +7,7 @@ use checks::random::SeededRandom;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::{COLLECTION, revision};
+use super::{COLLECTION, revision};
 
 const NAMES: u64 = 8;
 

@@ -8,7 +8,7 @@ use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 
-use crate::{SELECTED, revision, writer};
+use super::{SELECTED, revision, writer};
 
 pub struct Watcher {
     last: u64,

@@ -6,8 +6,8 @@ use checks::random::SeededRandom;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::side::MEMBERS;
-use crate::state::State;
+use super::side::MEMBERS;
+use super::state::State;
 
 pub const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 pub const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";

@@ -9,7 +9,7 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::actions::Action;
+use super::actions::Action;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_longshore");
 pub const MEMBERS: [&str; 3] = ["member1", "member2", "member3"];

@@ -67,7 +67,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 /// Starts a child, kills it after a while and returns what it said, by revision.
 fn run_and_kill(directory: &Path, after: Duration) -> BTreeMap<Revision, (u64, u64)> {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "child", "--nocapture"])
+        .args(["--exact", "kill::child", "--nocapture"])
         .env(DIRECTORY, directory)
         .stdout(Stdio::piped())
         .spawn()

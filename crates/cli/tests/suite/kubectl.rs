@@ -3,31 +3,18 @@
 
 use checks::kubectl::Kubectl;
 
-#[path = "kubectl/apply.rs"]
 mod apply;
-#[path = "kubectl/change.rs"]
 mod change;
-#[path = "kubectl/create.rs"]
 mod create;
-#[path = "kubectl/custom.rs"]
 mod custom;
-#[path = "kubectl/delete.rs"]
 mod delete;
-#[path = "kubectl/discover.rs"]
 mod discover;
-#[path = "kubectl/get.rs"]
 mod get;
-#[path = "kubectl/nodes.rs"]
 mod nodes;
-#[path = "kubectl/policies.rs"]
 mod policies;
-#[path = "kubectl/rollout.rs"]
 mod rollout;
-#[path = "kubectl/server_side.rs"]
 mod server_side;
-#[path = "kubectl/validate.rs"]
 mod validate;
-#[path = "kubectl/watch.rs"]
 mod watch;
 
 /// kubectl on a server of its own; `None`, after saying so, where kubectl is missing.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::actions::{Action, Promise};
-use crate::side::MEMBERS;
-use crate::state::{Object, State};
+use super::actions::{Action, Promise};
+use super::side::MEMBERS;
+use super::state::{Object, State};
 
 /// Compares what was there before an action with what came of it.
 pub fn check(action: &Action, before: &State, after: &State) {
