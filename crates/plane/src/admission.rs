@@ -181,6 +181,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "measures time"]
     fn warnings_cost_what_is_written_and_not_its_square() {
         // Sixteen times as many selectors cost about sixteen times as much; with a square it would be 256 times.
         let least = |selectors: usize| (0..3).map(|_| time_to_warn(selectors)).min().expect("some");

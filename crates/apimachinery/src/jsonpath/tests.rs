@@ -109,7 +109,8 @@ fn no_path_multiplies_without_end() {
         let begun = std::time::Instant::now();
         let found = JsonPath::parse(&path).map(|path| path.find(object).map_or(0, |found| found.len()));
         assert!(found.unwrap_or_default() <= 100_000, "{path}");
-        assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{path}: {:?}", begun.elapsed());
+        // Without bounds it would take hours.
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{path}: {:?}", begun.elapsed());
     }
 }
 

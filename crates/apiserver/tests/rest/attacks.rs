@@ -9,6 +9,8 @@ use crate::client::{Ask, DEFINITIONS, Server};
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const USERS: usize = 10;
 const WATCHES_OF_EACH: usize = 1_000;
+/// A bomb that is not bounded takes hours; one that is takes far less than a second, unless the machine is very busy.
+const BOUNDED: Duration = Duration::from_secs(60);
 
 /// What the process holds, in bytes.
 pub fn resident() -> u64 {
@@ -29,7 +31,19 @@ async fn median_of_reads(server: &Server) -> Duration {
 }
 
 #[tokio::test]
-async fn ten_thousand_idle_watches_cost_little_and_delay_nobody() {
+async fn ten_thousand_idle_watches_hold_little() {
+    open_idle_watches().await;
+}
+
+#[tokio::test]
+#[ignore = "measures time"]
+async fn ten_thousand_idle_watches_delay_nobody() {
+    let (alone, among) = open_idle_watches().await;
+    assert!(among < alone * 2, "a read took {alone:?} alone and {among:?} among idle watches");
+}
+
+/// How long a read takes alone and among the watches.
+async fn open_idle_watches() -> (Duration, Duration) {
     let tokens: String = (0..USERS).map(|user| format!("t-{user},user-{user},u-{user}\n")).collect();
     let server = Server::secured(&tokens).await;
     let rules = json!([{ "verbs": ["get", "watch"], "apiGroups": [""], "resources": ["configmaps"] }]);
@@ -75,13 +89,13 @@ async fn ten_thousand_idle_watches_cost_little_and_delay_nobody() {
             break;
         }
     }
-    assert!(among < alone * 2, "a read took {alone:?} alone and {among:?} among idle watches");
     println!("idle watches: {each} bytes each, a read takes {alone:?} alone and {among:?} among them");
+    (alone, among)
 }
 
-/// Every one is answered with a refusal, and soon.
+/// Every one is answered with a refusal.
 #[tokio::test]
-async fn bombs_are_refused_soon() {
+async fn bombs_are_refused() {
     let server = Server::new().await;
     let laughs = (1..40).fold("a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, level| {
         let before = format!("*a{}", level - 1);
@@ -112,7 +126,7 @@ async fn bombs_are_refused_soon() {
         // A long selector may be one, and then selects nothing.
         let expected = if heading.starts_with("> GET") { 200..500 } else { 400..500 };
         assert!(expected.contains(&answer.code), "{heading}: {}", answer.code);
-        assert!(begun.elapsed() < Duration::from_secs(5), "{heading} took {:?}", begun.elapsed());
+        assert!(begun.elapsed() < BOUNDED, "{heading} took {:?}", begun.elapsed());
     }
     server.ask(Ask::get(&format!("{MAPS}/m"))).await.expect(200);
 }
@@ -151,14 +165,14 @@ async fn schemas_that_explode_are_refused_or_bounded() {
         let begun = Instant::now();
         let refused = server.ask(Ask::post(DEFINITIONS, definition(schema))).await;
         assert!([400, 422].contains(&refused.code), "{}", &refused.text[..refused.text.len().min(300)]);
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < BOUNDED, "{:?}", begun.elapsed());
     }
     server.define(definition(text("^(a+)+$"))).await;
     let bombs = "/apis/attacks.example.com/v1/namespaces/default/bombs";
     let bomb = json!({ "apiVersion": "attacks.example.com/v1", "kind": "Bomb", "metadata": { "name": "b" }, "spec": format!("{}b", "a".repeat(1 << 20)) });
     let begun = Instant::now();
     server.ask(Ask::post(bombs, bomb)).await.expect(422);
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < BOUNDED, "{:?}", begun.elapsed());
 }
 
 /// A server without roles answers health probes of every client, and nothing else.

@@ -1,5 +1,6 @@
 //! Ten thousand idle watches over TLS: 250 connections of ten users, forty watches on each, as HTTP/2 carries them.
-//! Measures their memory and what they cost a concurrent reader; then checks that each of them is alive.
+//! Measures their memory; then checks that each of them is alive. What they cost a concurrent reader is measured where
+//! nothing else runs.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -75,7 +76,19 @@ async fn read_all(mut idle: Idle) {
 }
 
 #[test]
-fn ten_thousand_watches_over_tls_cost_little_and_delay_nobody() {
+fn ten_thousand_watches_over_tls_hold_little_and_are_told() {
+    open_and_tell();
+}
+
+#[test]
+#[ignore = "measures time"]
+fn ten_thousand_watches_over_tls_delay_nobody() {
+    let (alone, among) = open_and_tell();
+    assert!(among < alone * 2, "a read took {alone:?} alone and {among:?} among idle watches");
+}
+
+/// How long a read takes alone and among the watches.
+fn open_and_tell() -> (Duration, Duration) {
     let (serving, watching, behaving) = (threads(2), threads(1), threads(1));
     let listening = serving.block_on(async {
         let tokens: String = (0..USERS).map(|user| format!("t-{user},user-{user},u-{user}\n")).collect();
@@ -112,5 +125,5 @@ fn ten_thousand_watches_over_tls_cost_little_and_delay_nobody() {
         begun.elapsed()
     );
     assert!(each < BYTES_MAX, "a watch holds {each} bytes");
-    assert!(among < alone * 2, "a read took {alone:?} alone and {among:?} among idle watches");
+    (alone, among)
 }

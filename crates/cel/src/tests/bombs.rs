@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Self_, environment};
 use crate::{Budget, Failure, Program, Type};
 
-/// Compiles and evaluates, and holds it to a time that a busy evaluator keeps too.
+/// Compiles and evaluates within a time that a busy machine keeps too; without bounds it would take hours.
 fn end(source: &str, object: &serde_json::Value) -> Result<String, Failure> {
     let begun = Instant::now();
     let environment = environment(Type::ANY);
@@ -16,7 +16,7 @@ fn end(source: &str, object: &serde_json::Value) -> Result<String, Failure> {
             program.evaluate(&Self_(object, &Type::ANY), &budget).map(|value| super::shown(&value))
         }
     };
-    assert!(begun.elapsed() < Duration::from_secs(5), "{} took {:?}", cut(source), begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(60), "{} took {:?}", cut(source), begun.elapsed());
     outcome
 }
 
