@@ -31,7 +31,7 @@ pub fn listed(scenario: &str, field: &str) -> Vec<String> {
 }
 
 /// Comments, strings with and without escapes, and characters of Rust: what comes first ends first.
-static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+pub static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
     let comments = r"//[^\n]*|/\*.*?\*/";
     let strings = r###"r##".*?"##|r#".*?"#|r"[^"]*"|"(?:\\.|[^"\\])*""###;
     let characters = r"'(?:\\[^\n]{1,10}?|[^'\\\n])'";

@@ -4,8 +4,10 @@
 mod architecture;
 mod citations;
 mod events;
+mod house;
 mod keys;
 mod links;
+mod metrics;
 mod repository;
 mod rules;
 mod sections;

@@ -27,6 +27,13 @@ pub fn pages() -> Vec<Page> {
     pages
 }
 
+/// The same of one folder, which may be one that is left out above.
+pub fn folder(folder: &str) -> Vec<Page> {
+    let mut pages = Vec::new();
+    gather(folder, &mut pages);
+    pages
+}
+
 fn gather(folder: &str, pages: &mut Vec<Page>) {
     let entries = std::fs::read_dir(root().join(folder)).expect("the folder can be listed");
     for entry in entries {
