@@ -318,7 +318,6 @@ async fn validate_cluster(control: &Rest, name: &str, cluster: &Value) -> Result
         old: None,
         gates: &Gates::default(),
         is_cluster_scoped: &|_, _| false,
-        allow_no_execute: true,
     })?;
     let path = Collection::of(&CLUSTER, "").object(name);
     let tried = path.with("fieldManager", "longshore").with("force", "true").with("dryRun", "All");

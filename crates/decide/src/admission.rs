@@ -49,8 +49,6 @@ pub struct Review<'r> {
     pub gates: &'r Gates,
     /// True for kinds that are known to live outside namespaces, by `apiVersion` and `kind`.
     pub is_cluster_scoped: &'r dyn Fn(&str, &str) -> bool,
-    /// Whether ClusterTaintPolicies may set `NoExecute` taints.
-    pub allow_no_execute: bool,
 }
 
 /// Something that is allowed and probably not meant.

@@ -48,7 +48,6 @@ fn judge(
         old: attributes.old,
         gates,
         is_cluster_scoped: &is_cluster_scoped,
-        allow_no_execute: true,
     };
     match admission(&review) {
         Ok(warnings) => Ok(warnings.into_iter().map(|warning| warning.0).collect()),

@@ -43,8 +43,7 @@ pub(super) fn cluster_taint() -> Version {
             "taints",
             list_of(object(taint_fields())).not_empty().required().about(
                 "Taints to set and to remove, each key and effect once. A taint that the cluster has already \
-                 keeps its value. `NoExecute` is refused unless the control plane was started with \
-                 --allow-no-execute-taint-policy.",
+                 keeps its value. `NoExecute` evicts.",
             ),
         ),
         (

@@ -114,7 +114,7 @@ fn models(cluster: &Cluster, findings: &mut Findings) {
 
 /// A policy that taints clusters by their conditions.
 pub(super) fn check_taint_policy(
-    review: &Review<'_>,
+    _: &Review<'_>,
     policy: &ClusterTaintPolicy,
     _: Option<&ClusterTaintPolicy>,
     findings: &mut Findings,
@@ -123,12 +123,6 @@ pub(super) fn check_taint_policy(
     for (index, taint) in policy.spec.taints.iter().enumerate() {
         let path = format!("spec.taints[{index}]");
         taint_words(&path, &taint.key, &taint.value, &taint.effect, findings);
-        if taint.effect == NO_EXECUTE && !review.allow_no_execute {
-            findings.refuse(
-                format!("{path}.effect"),
-                "NoExecute moves workloads and is switched off; use NoSchedule, or start with --allow-no-execute-taint-policy",
-            );
-        }
         if !seen.insert((&taint.key, &taint.effect)) {
             findings.refuse(path, format!("{}:{} is given twice; keep one of them", taint.key, taint.effect));
         }

@@ -16,7 +16,6 @@ fn judge_one(object: &Value, old: Option<&Value>, gates: &Gates) -> Result<Vec<W
         old,
         gates,
         is_cluster_scoped: &|_, kind| kind == "ClusterRole",
-        allow_no_execute: false,
     })
 }
 
@@ -312,8 +311,10 @@ fn bindings_and_members_and_taints() {
     check("ResourceBinding", components.clone(), "spec.components[1].name twice");
     check("ResourceBinding", components, "spec.components[2].name empty");
     let taint = |effect| json!({"taints": [{"key": "a", "effect": effect}]});
-    check("ClusterTaintPolicy", taint("NoSchedule"), "");
-    check("ClusterTaintPolicy", taint("NoExecute"), "spec.taints[0].effect NoSchedule");
+    for effect in ["NoSchedule", "PreferNoSchedule", "NoExecute"] {
+        check("ClusterTaintPolicy", taint(effect), "");
+    }
+    check("ClusterTaintPolicy", taint("Never"), "spec.taints[0].effect NoExecute");
     check(
         "ClusterTaintPolicy",
         json!({"taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule"}]}),
@@ -411,7 +412,6 @@ fn protected_objects_are_not_deleted() {
             old: None,
             gates: &gates,
             is_cluster_scoped,
-            allow_no_execute: false,
         })
     };
     assert!(delete(json!({"resourcetemplate.karmada.io/deletion-protected": "Always"})).is_err());
