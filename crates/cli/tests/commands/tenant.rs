@@ -298,6 +298,17 @@ fn the_answers_of_the_control_plane_keep_to_the_rights_of_the_caller() {
     check(post(), "/namespaces/team-a/plans", plan(&[&binding]), 403);
     check(post(), "/namespaces/team-a/plans", json!({ "spec": { "changes": "all" } }), 400);
     check(post(), "/namespaces/team-a/plans", plan(&vec![&own; 1_001]), 400);
+    // There is no plan of what admission refuses.
+    let mut breakout = json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "OverridePolicy",
+        "metadata": { "name": "breakout", "namespace": "team-a" },
+        "spec": { "overrideRules": [{ "overriders": { "plaintext": [
+            { "path": "/metadata/namespace", "operator": "replace", "value": "team-b" },
+        ] } }] },
+    });
+    check(post(), "/namespaces/team-a/plans", plan(&[&breakout]), 422);
+    breakout["spec"]["overrideRules"][0]["overriders"]["plaintext"][0]["path"] = "/spec/replicas".into();
+    check(post(), "/namespaces/team-a/plans", plan(&[&breakout]), 201);
     let review = |api_version: &str, kind: &str, namespace: &str, count: usize| {
         let key = json!({ "apiVersion": api_version, "kind": kind, "namespace": namespace, "name": "web" });
         json!({ "spec": { "templates": vec![key; count] } })

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::Planned;
 use super::rights::Rights;
+use crate::admission;
 
 /// How many changes one request may bring.
 const CHANGES_MAX: usize = 1_000;
@@ -59,7 +60,9 @@ pub fn planned(
     if sent.spec.changes.len() > CHANGES_MAX {
         return Err(ApiError::bad_request(format!("spec.changes: at most {CHANGES_MAX}")));
     }
-    let changes = sent.spec.changes.into_iter().map(|change| allowed(request, change));
+    let changes = sent.spec.changes.into_iter().zip(1_u128..).map(|(change, number)| {
+        allowed(request, change).and_then(|change| admitted(request, whole, change, number))
+    });
     let changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
     let plan = plan(whole, &changes, Interpreters::BUILT_IN)
         .map_err(|error| ApiError::unprocessable(format!("its effect cannot be computed: {error}")))?;
@@ -101,6 +104,22 @@ fn allowed(request: &Request<'_>, change: SentChange) -> Result<Change, ApiError
             Change::Delete { api_version, kind, namespace, name }
         }
     })
+}
+
+/// A change as it would be stored. What admission refuses would never happen, so there is no plan of it.
+fn admitted(
+    request: &Request<'_>,
+    whole: &Snapshot,
+    change: Change,
+    number: u128,
+) -> Result<Change, ApiError> {
+    let Change::Put(object) = change else { return Ok(change) };
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+    let old = request.stored.object(text("/apiVersion"), text("/kind"), namespace, name);
+    let object = Arc::unwrap_or_clone(object);
+    let object = admission::admitted(object, old.as_ref(), &whole.gates, number, whole.now)?;
+    Ok(Change::Put(Arc::new(object)))
 }
 
 /// What there is to say about the policies among the changes that say something new.
