@@ -63,7 +63,7 @@ async fn apply_files(arguments: &Arguments) -> Result<()> {
     let mut kinds = Kinds::of(&control.rest).await?;
     let requests = applied(&control, &mut kinds, &manifests).await?;
     let now = planned(&control, &requests).await?;
-    output::print(&shown(&now.plan, &now.notes, false, Paint::of_stdout()))?;
+    output::print(&shown(&now.plan, &now.notes(), false, Paint::of_stdout()))?;
     if arguments.dry_run {
         return Ok(());
     }

@@ -35,7 +35,7 @@ pub enum Confirmation {
 impl ConfirmationFlags {
     /// Shows what would happen on stderr, and asks where anything would.
     pub fn to(&self, question: &str, planned: &Planned) -> Result<Confirmation> {
-        output::print_message(shown(&planned.plan, &planned.notes, false, Paint::of_stderr()).trim_end());
+        output::print_message(shown(&planned.plan, &planned.notes(), false, Paint::of_stderr()).trim_end());
         self.answer(question, planned)
     }
 

@@ -69,10 +69,12 @@ pub struct Arguments {
 /// Prints what would happen; the exit code says whether anything would.
 pub async fn run(arguments: &Arguments) -> Result<ExitCode> {
     let control = arguments.connection.open().await?;
-    let Planned { plan, notes, .. } = match arguments.restart {
+    let planned = match arguments.restart {
         true => restart(arguments, &control).await?,
         false => changed(arguments, &control).await?,
     };
+    let notes = planned.notes_with("as a saved plan with `longshore apply --approve`");
+    let plan = planned.plan;
     match arguments.output {
         Some(format) => {
             format.print(&Document { plan: &plan, breakdown: breakdown(&plan), notes: &notes })?;
@@ -166,7 +168,7 @@ pub async fn applied(
 pub struct Planned {
     /// What happens.
     pub plan: Plan,
-    /// Further notes for the user.
+    /// Notes for the user, besides those about budgets.
     pub notes: Vec<String>,
     /// Feature gates that are not at their default.
     pub gates: Vec<String>,
@@ -174,6 +176,19 @@ pub struct Planned {
     pub beyond: Vec<Beyond>,
     /// What approves it, if it is one change.
     pub approval: Option<String>,
+}
+
+impl Planned {
+    /// All notes for the user of a command that has `--approve`.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes_with("with --approve")
+    }
+
+    fn notes_with(&self, way: &str) -> Vec<String> {
+        // Reconcile requests are approved one by one, so there is no digest of all of them.
+        let beyond = self.beyond.iter().filter(|beyond| !beyond.plan.is_empty());
+        beyond.map(|beyond| beyond.note(way)).chain(self.notes.iter().cloned()).collect()
+    }
 }
 
 /// What requests would do now.
@@ -193,8 +208,7 @@ pub async fn planned(control: &Control, requests: &[(Request, Option<Value>)]) -
     let gates = control.feature_gates().await?.changed();
     let plan = plan(&snapshot, &changes, Interpreters::BUILT_IN)?;
     let late = order::late_policies(&snapshot, &changes, &plan)?;
-    let notes =
-        beyond.iter().map(ToString::to_string).chain(late).chain(remarked(&snapshot, &changes)?).collect();
+    let notes = late.into_iter().chain(remarked(&snapshot, &changes)?).collect();
     let approval = match requests {
         [(request, live)] => Some(approval(&snapshot, &plan, &subject(request, live.as_ref()))),
         _ => None,
@@ -217,7 +231,7 @@ async fn computed(control: &Control, changes: &[Change], beyond: Vec<Beyond>) ->
     let hidden = (answer.hidden > 0).then(|| {
         format!("{} more templates are affected, in namespaces that you cannot read.", answer.hidden)
     });
-    let notes = beyond.iter().map(ToString::to_string).chain(answer.notes).chain(hidden).collect();
+    let notes = answer.notes.into_iter().chain(hidden).collect();
     // A user who may not read everything cannot compute the approval digest, and takes the one of the server.
     let approval = beyond.first().map(|beyond| beyond.plan.clone());
     Ok(Planned { plan: answer.plan, notes, gates: answer.gates, beyond, approval })

@@ -109,7 +109,10 @@ pub async fn resume(arguments: &Resume) -> Result<()> {
     }
     print_released(&control, &holder.change(after.as_ref())).await?;
     let planned = holder.planned(&control, after.as_ref()).await?;
-    planned.beyond.iter().for_each(|beyond| output::print_message(&format!("Note: {beyond}")));
+    planned
+        .beyond
+        .iter()
+        .for_each(|beyond| output::print_message(&format!("Note: {}", beyond.note("with --approve"))));
     let approval = match arguments.confirmation.answer(&format!("Resume {}?", holder.printed), &planned)? {
         Confirmation::DryRun => {
             return output::print(&format!("{} would be resumed (dry run)\n", holder.printed));

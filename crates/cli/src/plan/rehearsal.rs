@@ -1,7 +1,6 @@
 //! Dry runs: what the server would make of each change. Where dry runs are forbidden, as with read-only rights,
 //! computes the result locally and says so. Writes nothing.
 
-use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -45,14 +44,13 @@ impl Beyond {
     }
 }
 
-impl fmt::Display for Beyond {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Beyond {
+    /// One sentence for the user, which ends with how the command at hand lets it through.
+    pub fn note(&self, way: &str) -> String {
         let Self { why, plan } = self;
-        write!(
-            formatter,
+        format!(
             "The change exceeds its budget: {why}. The server accepts it with the annotation \
-             {APPROVED_PLAN}={plan}, \
-             or as a saved plan with `longshore apply --approve`."
+             {APPROVED_PLAN}={plan}, or {way}."
         )
     }
 }

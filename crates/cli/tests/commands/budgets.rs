@@ -58,6 +58,8 @@ fn what_acts_on_many_shows_its_plan_first() {
     terminal.patch(POLICY, &json!({ "metadata": { "annotations": { "longshore.io/max-moved": "1" } } }));
     let asked = terminal.run("rollout undo pp");
     assert!(asked.stderr.contains("2 moved"), "{}", asked.stderr);
+    let note = asked.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(note.contains("or with --approve.") && !note.contains("saved plan"), "{}", asked.stderr);
     let refused = terminal.run("rollout undo pp --yes");
     assert!(
         refused.stderr.contains("the change exceeds its budget: it would move 2 templates"),
