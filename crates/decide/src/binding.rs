@@ -118,15 +118,15 @@ pub fn adopted(template: &Template, policy: &Policy) -> Pin {
     }
 }
 
-/// True when a binding follows a policy as it is now. Karmada records no generation, so of what it made the content is
-/// compared (M5).
+/// True when a binding follows a policy as it is now: it was made from this generation, or from another one of the same
+/// policy that says the same. Suspending and resuming a lazy policy, for example, makes two generations and changes
+/// nothing. Karmada records no generation, so what it made is compared as well (M5).
 pub fn follows(binding: &Binding, policy: &Policy) -> bool {
     let metadata = &binding.metadata;
     let repeats = || wanted::repeats(&binding.spec, &policy.spec);
     match Pin::read(metadata) {
         None => record::is_written(&metadata.labels, &metadata.annotations, Some(policy)) && repeats(),
-        Some(pin) if pin.policy == adopted_mark(policy) => repeats(),
-        Some(pin) => pin.policy == policy.mark(),
+        Some(pin) => pin.policy == policy.mark() || (pin.policy.uid == policy.uid && repeats()),
     }
 }
 

@@ -172,6 +172,22 @@ fn u3_a_cluster_is_held_by_name_or_with_all() {
 }
 
 #[test]
+fn l5_an_edit_that_changes_nothing_leaves_nothing_pending() {
+    let on = |cluster: &str| json!({ "placement": { "clusterAffinity": { "clusterNames": [cluster] } } });
+    let made = bound(&template("networking.k8s.io/v1", "web"), on("m1"), None);
+    let check = |cluster: &str, uid: &str, expected: bool| {
+        let mut later = policy(on(cluster));
+        // It was suspended and resumed since.
+        later.generation += 2;
+        uid.clone_into(&mut later.uid);
+        assert_eq!(follows(&made, &later), expected, "{cluster} {uid}");
+    };
+    check("m1", "uid-pp", true);
+    check("m2", "uid-pp", false);
+    check("m1", "uid-of-a-namesake", false);
+}
+
+#[test]
 fn m5_what_karmada_made_follows_a_policy_that_says_the_same() {
     let on = |cluster: &str| json!({ "placement": { "clusterAffinity": { "clusterNames": [cluster] } } });
     let template = template("networking.k8s.io/v1", "web");

@@ -4,6 +4,7 @@ use std::fmt;
 
 use api::records::Pin;
 use decide::activation::{Activation, HoldWhy};
+use decide::binding::follows;
 use decide::orphans::orphan;
 use decide::snapshot::Interpreters;
 use decide::{Snapshot, TemplateKey};
@@ -42,7 +43,8 @@ pub fn standing(snapshot: &Snapshot, key: &TemplateKey) -> Standing {
         Activation::Hold(HoldWhy::Lazy { .. } | HoldWhy::Static { .. }) => {
             let binding = snapshot.bindings.get(&key.binding());
             let pin = binding.and_then(|binding| Pin::read(&binding.metadata));
-            let is_newest = |pin: Pin| pin.policy == policy.mark() && pin.template == template.digest;
+            let follows = binding.is_some_and(|binding| follows(binding, policy));
+            let is_newest = |pin: Pin| follows && pin.template == template.digest;
             if pin.is_some_and(is_newest) { Standing::UpToDate } else { Standing::Waits }
         }
         _ => Standing::UpToDate,
