@@ -95,6 +95,10 @@ fn count(name: &'static str, path: &str) -> Column {
     Column { kind: "integer", ..column(name, path) }
 }
 
+fn flag(name: &'static str, path: &str) -> Column {
+    Column { kind: "boolean", ..column(name, path) }
+}
+
 fn condition(name: &'static str, condition: &str) -> Column {
     column(name, &format!(".status.conditions[?(@.type==\"{condition}\")].status"))
 }

@@ -3,7 +3,7 @@
 use super::parts::conditions;
 use super::schema::{int32, int64, object};
 use super::selectors::{exclude_resource_selectors, required_selectors, suspension};
-use super::{Version, age, count};
+use super::{Version, age, column, flag};
 
 pub(super) const ABOUT: &str = "Suspends the delivery of single templates of its own namespace without an \
                                 edit of the policy that claims them. A template is suspended in a cluster \
@@ -37,5 +37,9 @@ pub(super) fn rollout() -> Version {
     ]);
     Version::stored("v1alpha1", spec, "Which templates are suspended, and where.")
         .status(status, "What became of the policy. Longshore's controllers do not fill it in.")
-        .columns([count("SUSPENDED", ".status.suspended"), age()])
+        .columns([
+            flag("SUSPENDED", ".spec.suspension.dispatching"),
+            column("CLUSTERS", ".spec.suspension.dispatchingOnClusters.clusterNames"),
+            age(),
+        ])
 }
