@@ -60,6 +60,11 @@ impl Waiting {
         self.put(key, Instant::now() + pause, Why::Retry);
     }
 
+    /// Whether the last attempt failed.
+    pub fn has_failed(&self, key: &Key) -> bool {
+        self.failures.contains_key(key)
+    }
+
     /// An attempt succeeded.
     pub fn succeeded(&mut self, key: &Key) {
         self.failures.remove(key);

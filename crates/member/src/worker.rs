@@ -166,7 +166,9 @@ impl Worker {
         let mut look = Look { world: &mut self.world, now, stamp };
         let plan = match key.kind {
             Kind::Pod => workloads::pod::look(&mut look, key, &object),
-            Kind::ReplicaSet => Some(replica_set::look(&mut look, key, &object)),
+            Kind::ReplicaSet => {
+                Some(replica_set::look(&mut look, key, &object, self.waiting.has_failed(key)))
+            }
             Kind::Deployment => Some(deployment::look(&look, key, &object)),
             Kind::StatefulSet => Some(stateful_set::look(&mut look, key, &object)),
             Kind::DaemonSet => Some(daemon_set::look(&look, key, &object)),

@@ -28,22 +28,29 @@ pub fn glance(world: &World, key: &Key) -> Option<Plan> {
         let delete = |(key, _): &(&Key, _)| Write::Delete { key: (*key).clone(), uid: uid(key) };
         return Some(victims.map(delete).collect::<Vec<_>>().into());
     }
+    Some(count(world, key).map_or_else(Plan::nothing, Plan::one))
+}
+
+/// The write of the status, if it does not count the pods that are there.
+fn count(world: &World, key: &Key) -> Option<Write> {
+    let facts = world.facts(key)?;
+    let set = facts.replica_set()?;
+    let pods = world.pods(&facts.uid);
+    let active = pods.iter().filter(|(_, pod)| pod.is_active()).count();
     let ready = as_count(pods.iter().filter(|(_, pod)| pod.phase == Phase::Ready).count());
     let counted = Counted {
         observed_generation: set.generation,
-        replicas: set.wanted,
-        fully_labeled_replicas: set.wanted,
+        replicas: as_count(active),
+        fully_labeled_replicas: as_count(active),
         ready_replicas: ready,
         available_replicas: ready,
     };
-    if counted == set.counted {
-        return Some(Plan::nothing());
-    }
     let patch = json!([
         pin_at(&facts.revision.to_string()),
         { "op": "add", "path": "/status", "value": status(&counted) },
     ]);
-    Some(Plan::one(Write::Patch { key: key.clone(), part: Part::Status, patch, last: true }))
+    let write = Write::Patch { key: key.clone(), part: Part::Status, patch, last: true };
+    (counted != set.counted).then_some(write)
 }
 
 fn status(counted: &Counted) -> Value {
@@ -57,8 +64,9 @@ fn status(counted: &Counted) -> Value {
     status
 }
 
-/// Makes the pods that are missing, on nodes that have room.
-pub fn look(look: &mut Look<'_>, key: &Key, object: &Value) -> Plan {
+/// Makes the pods that are missing, on nodes that have room. Those that are there are counted when all are, or when the
+/// last attempt was refused, by a quota for example: it may take long until there are more.
+pub fn look(look: &mut Look<'_>, key: &Key, object: &Value, was_refused: bool) -> Plan {
     let Some(facts) = look.world.facts(key) else { return Plan::nothing() };
     let Some(set) = facts.replica_set() else { return Plan::nothing() };
     let active = look.world.pods(&facts.uid).iter().filter(|(_, pod)| pod.is_active()).count();
@@ -66,5 +74,7 @@ pub fn look(look: &mut Look<'_>, key: &Key, object: &Value) -> Plan {
     let names: Vec<String> = free_names(look.world, object, "").take(missing).collect();
     let pods = names.iter().map(|name| pod(object, name, &[]));
     let create = |object| Write::Create { kind: Kind::Pod, object: super::pod::placed(look.world, object) };
-    pods.map(create).collect::<Vec<_>>().into()
+    let mut writes: Vec<Write> = pods.map(create).collect();
+    writes.extend(count(look.world, key).filter(|_| was_refused));
+    writes.into()
 }

@@ -69,6 +69,25 @@ async fn scaling_follows_both_ways() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_quota_keeps_away_is_not_counted() {
+    let cluster = Cluster::start().await;
+    let quota = json!({ "metadata": { "name": "few" }, "spec": { "hard": { "count/pods": "2" } } });
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    cluster.create(quotas, quota).await;
+    cluster.create(DEPLOYMENTS, deployment("nginx", "nginx:1", 3)).await;
+    cluster.settle().await;
+    assert_eq!(cluster.pods().await.len(), 2);
+    assert_eq!(counts(&cluster.get(NGINX).await), [Some(2), Some(2), Some(2), Some(2), Some(1)]);
+    let set = &cluster.list(REPLICA_SETS).await[0];
+    assert_eq!((&set["status"]["replicas"], &set["status"]["readyReplicas"]), (&json!(2), &json!(2)));
+    // There is room again. The next attempt comes by itself.
+    cluster.patch(&format!("{quotas}/few"), json!({ "spec": { "hard": { "count/pods": "3" } } })).await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    cluster.settle().await;
+    assert_eq!(counts(&cluster.get(NGINX).await), [Some(3), Some(3), Some(3), Some(3), None]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_new_image_replaces_the_pods_and_keeps_the_old_replica_set() {
     let cluster = Cluster::start().await;
     cluster.create(DEPLOYMENTS, deployment("nginx", "nginx:1", 2)).await;
