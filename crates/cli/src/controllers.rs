@@ -79,6 +79,10 @@ pub struct Arguments {
     /// File with the bearer token that the API server sends to the webhooks; the webhooks then require it
     #[arg(long, value_name = "FILE")]
     webhook_token_file: Option<PathBuf>,
+    /// Answer reviews to every client that reaches the webhooks: only where a NetworkPolicy or a firewall lets nothing but
+    /// the API server reach them
+    #[arg(long, conflicts_with_all = ["webhook_client_ca_file", "webhook_token_file"])]
+    webhook_unauthenticated: bool,
     #[command(flatten)]
     feature_gates: SwitchFlags,
     /// Lease duration in seconds: how long other replicas wait for a leader that stopped renewing its Lease
@@ -261,17 +265,19 @@ async fn tell_aggregated(control: &Rest) -> Result<()> {
     Ok(())
 }
 
-/// Which clients may ask for reviews. By default every client that reaches the port: a review changes nothing, and the
-/// number of concurrent reviews is limited.
+/// Which clients may ask for reviews. Answers name policies of other tenants, so on the network the API server has to
+/// authenticate, unless the user says that nothing else reaches the port.
 fn access(arguments: &Arguments) -> Result<Access> {
     let certificates = arguments.webhook_client_ca_file.is_some();
     let token = arguments.webhook_token_file.as_deref().map(Access::read_token).transpose()?;
-    if !certificates && token.is_none() {
-        tracing::warn!(
-            hint = "set --webhook-client-ca-file or --webhook-token-file, or restrict access with a \
-                    NetworkPolicy",
-            "the webhooks answer every client that reaches their port"
-        );
+    let is_guarded = certificates || token.is_some() || arguments.webhook_listen.ip().is_loopback();
+    if !is_guarded && !arguments.webhook_unauthenticated {
+        let hint = "set --webhook-client-ca-file or --webhook-token-file; or --webhook-unauthenticated, where nothing but \
+                    the API server reaches that port (docs/operate.md)";
+        return Err(anyhow::Error::new(crate::Hint(hint.to_owned())).context(format!(
+            "answer admission reviews on {}: every client that reaches it would learn of other tenants' policies",
+            arguments.webhook_listen
+        )));
     }
     Ok(Access { certificates, token })
 }
@@ -385,6 +391,25 @@ mod tests {
         let kept = keys.current(None, jiff::Timestamp::now()).await.expect("they can be made");
         let shown = ServingCertificate::new(&kept).expect("they can be shown");
         WebhookResync { keys, kept, shown, address: Address::Url("https://here:9443".to_owned()) }
+    }
+
+    #[test]
+    fn reviews_on_the_network_need_credentials_or_consent() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            arguments: Arguments,
+        }
+        let check = |flags: &[&str], expected: bool| {
+            let line = ["longshore"].iter().chain(flags);
+            let line = <Line as clap::Parser>::try_parse_from(line).expect("known flags");
+            assert_eq!(access(&line.arguments).is_ok(), expected, "{flags:?}");
+        };
+        check(&[], false);
+        check(&["--webhook-listen=10.0.0.5:9443"], false);
+        check(&["--webhook-listen=127.0.0.1:9443"], true);
+        check(&["--webhook-unauthenticated"], true);
+        check(&["--webhook-client-ca-file=ca.crt"], true);
     }
 
     #[tokio::test]
