@@ -178,7 +178,10 @@ mod tests {
         let (expect, change) = (Expect::Any, Change::Put(Payload::plain("value")));
         let write = Write { table: "t".into(), key: "a".into(), expect, limits: Vec::new(), change };
         store.write(write).await.expect_err("the writer panicked");
+        let begun = std::time::Instant::now();
         while liveness().is_none() {
+            let waited = begun.elapsed();
+            assert!(waited < std::time::Duration::from_secs(60), "nothing says that the writer is gone");
             tokio::task::yield_now().await;
         }
         let why = liveness().expect("it was just looked at");

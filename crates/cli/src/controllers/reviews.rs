@@ -220,7 +220,9 @@ mod tests {
     async fn a_review_that_takes_long_does_not_stop_the_lease_being_renewed() {
         let (release, held) = std::sync::mpsc::channel::<()>();
         let held = std::sync::Mutex::new(held);
-        let reviews = reviews(move || _ = held.lock().expect("nobody panics").recv());
+        // Not for ever, so that a review on the thread of the test makes it fail instead of hang.
+        let long = Duration::from_secs(10);
+        let reviews = reviews(move || _ = held.lock().expect("nobody panics").recv_timeout(long));
         let begun: Vec<_> = (0..8)
             .map(|_| {
                 let reviews = reviews.clone();

@@ -5,6 +5,7 @@ mod sim;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use self::sim::{Fault, Random, Sim};
 use crate::{
@@ -365,7 +366,9 @@ fn a_writer_that_panics_is_known_to_be_gone_and_reads_go_on() {
         assert_eq!(store.gave_up(), None);
         sim.panic_writes.store(true, Ordering::Relaxed);
         store.write(write("key-0", b"lost", EventKind::Put)).await.expect_err("the writer panicked");
+        let begun = Instant::now();
         while store.gave_up().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "nothing says that the writer is gone");
             tokio::task::yield_now().await;
         }
         let why = store.gave_up().expect("it was just looked at");
