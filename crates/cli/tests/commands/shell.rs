@@ -1,5 +1,6 @@
 //! Shell completion, manual pages, and the program as a kubectl plugin.
 
+use std::io::Write as _;
 use std::process::Command;
 
 use crate::terminal::{BINARY, Terminal, deployment, policy, run};
@@ -33,6 +34,14 @@ fn as_a_plugin_it_calls_itself_what_the_user_types() {
     assert!(help(BINARY.as_ref()).contains("Usage: longshore why [OPTIONS]"));
 }
 
+/// What each shell does when the user presses the tabulator behind `longshore uncordon member2`.
+const BASH: &str = "source <(longshore completion bash); COMP_WORDS=(longshore uncordon member2); COMP_CWORD=2; \
+                    _longshore_names longshore member2 uncordon; echo \"${COMPREPLY[@]}\"";
+/// Only a terminal can press it in zsh, so the last step, which takes the names that begin with the word, prints them.
+const ZSH: &str = "autoload -U compinit; compinit -u -D; source <(longshore completion zsh); \
+                   compadd() { print -l -- ${(M)${(P)2}:#${words[CURRENT]}*} }; words=(longshore uncordon member2); CURRENT=3; _longshore_names";
+const FISH: &str = "longshore completion fish | source; complete -C 'longshore uncordon member2'";
+
 #[test]
 fn names_are_completed_with_what_is_there() {
     let terminal = Terminal::open(2, &[]);
@@ -45,19 +54,17 @@ fn names_are_completed_with_what_is_there() {
         "longshore\nmember1\nmember2\n"
     );
     assert_eq!(terminal.ok("complete-names -- why nonsense/x"), "", "who types is not told of errors");
-    // As bash does it.
     let home = terminal.home.path();
     std::os::unix::fs::symlink(BINARY, home.join("longshore")).expect("the directory takes links");
-    let typed = "source <(longshore completion bash); COMP_WORDS=(longshore uncordon member2); COMP_CWORD=2; \
-                 _longshore_names longshore member2 uncordon; echo \"${COMPREPLY[@]}\"";
-    let path = format!("{}:{}", home.display(), std::env::var("PATH").unwrap_or_default());
-    let output =
-        Command::new("bash").args(["-c", typed]).env_clear().env("HOME", home).env("PATH", path).output();
-    let output = output.expect("there is bash");
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "member2\n",
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    for (shell, typed) in [("bash", BASH), ("zsh", ZSH), ("fish", FISH)] {
+        let path = format!("{}:{}", home.display(), std::env::var("PATH").unwrap_or_default());
+        let mut command = Command::new(shell);
+        let output = command.args(["-c", typed]).env_clear().env("HOME", home).env("PATH", path).output();
+        let Ok(output) = output else {
+            let _ = writeln!(std::io::stderr(), "SKIPPED: there is no {shell}");
+            continue;
+        };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "member2\n", "{shell}: {said}");
+    }
 }
