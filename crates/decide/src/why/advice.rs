@@ -215,6 +215,15 @@ fn held(
     there.map(|hold| Step::Resume { hold }).collect()
 }
 
+/// What makes a policy select a template that it does not select for this reason.
+fn selecting_change(because: &Mismatch) -> &'static str {
+    match because {
+        Mismatch::Excluded => "remove it from the exclusions of",
+        Mismatch::Deleting => "create a policy like the one that is being deleted:",
+        _ => "change the selectors of",
+    }
+}
+
 impl fmt::Display for Step {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -227,12 +236,8 @@ impl fmt::Display for Step {
             Step::LetPoliciesAct => write!(formatter, "let policies claim it again, which ignore it now"),
             Step::CreatePolicy => write!(formatter, "create a policy that selects it"),
             Step::Select { policy, because } => {
-                let wish = match because {
-                    Mismatch::Excluded => "remove it from the exclusions of",
-                    Mismatch::Deleting => "create a policy like the one that is being deleted:",
-                    _ => "change the selectors of",
-                };
-                write!(formatter, "{wish} {policy}, which {because}, or create a policy that selects it")
+                let change = selecting_change(because);
+                write!(formatter, "{change} {policy}, which {because}, or create a policy that selects it")
             }
             Step::Rename { because } => write!(formatter, "rename it: {because}"),
             Step::CreateOverrides { names } => {
@@ -242,11 +247,9 @@ impl fmt::Display for Step {
                     names.join(", ")
                 )
             }
-            Step::MoveDependents => write!(
-                formatter,
-                "deliver the workload that depends on it there, which \
-                takes it along"
-            ),
+            Step::MoveDependents => {
+                formatter.write_str("deliver the workload that depends on it to that cluster")
+            }
             Step::AddToPlacement { policy, excluded: true } => {
                 write!(formatter, "remove the cluster from `exclude` in the placement of {policy}")
             }
@@ -268,8 +271,7 @@ impl fmt::Display for Step {
             Step::SetField { field } => {
                 write!(
                     formatter,
-                    "set the {} in the spec of the \
-                     Cluster",
+                    "set the {} in the spec of the Cluster",
                     format!("{field:?}").to_lowercase()
                 )
             }
