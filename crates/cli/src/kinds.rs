@@ -338,7 +338,7 @@ mod tests {
         check(&["deploy"], "\"deploy\" does not name an object");
         check(&["deploy/a", "b"], "\"b\" does not name an object");
         check(&["deploy", "ns/b"], "\"deploy\" does not name an object");
-        check(&["deploy/"], "deployments has to be named, as in deployments/NAME");
+        check(&["deploy/"], "deployments needs a name, as in deployments/NAME");
     }
 
     #[test]

@@ -185,6 +185,6 @@ mod tests {
             tokio::task::yield_now().await;
         }
         let why = liveness().expect("it was just looked at");
-        assert!(why.starts_with("the store of member1: the thread that writes has panicked"), "{why}");
+        assert!(why.starts_with("the store of member1: the writer thread panicked"), "{why}");
     }
 }

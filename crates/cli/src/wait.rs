@@ -292,7 +292,7 @@ mod tests {
         assert!(text.starts_with("wait: 22 of 30 templates not done within 300 s:\n  t0: x\n"), "{text}");
         assert!(text.ends_with("\n  t19: x\n  and 2 more"), "{text}");
         let hint = error.chain().find_map(|cause| cause.downcast_ref::<Hint>()).expect("a hint");
-        assert!(hint.0.starts_with("`explain t0` explains it; "), "{}", hint.0);
+        assert!(hint.0.starts_with("`explain t0` explains why; "), "{}", hint.0);
     }
 
     #[tokio::test(start_paused = true)]

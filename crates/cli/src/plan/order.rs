@@ -122,9 +122,11 @@ mod tests {
         assert_eq!(said(&[put(&own), put(&template)]), Vec::<String>::new());
         assert_eq!(
             said(&[put(&template), put(&own)]),
-            ["With kubectl PropagationPolicy default/base would claim Deployment default/nginx, because \
-                 PropagationPolicy default/own comes after it in the files. To give it to PropagationPolicy default/own: \
-                 put the policy first, or use `longshore apply -f`, which does."]
+            [
+                "With `kubectl apply`, PropagationPolicy default/base would claim Deployment default/nginx, because \
+              PropagationPolicy default/own comes later in the files. To let PropagationPolicy default/own \
+              claim it: put the policy first, or use `longshore apply -f`, which applies policies first."
+            ]
         );
     }
 }

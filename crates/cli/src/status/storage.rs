@@ -60,9 +60,12 @@ apiserver_storage_namespace_used_ratio{limit=\"bytes\",namespace=\"team-b\"} 0.7
 ";
         let warnings = warnings(metrics);
         assert_eq!(warnings.len(), 2, "{warnings:?}");
-        assert!(warnings[0].starts_with("83 % of what the control plane may store is used"), "{warnings:?}");
         assert!(
-            warnings[1].starts_with("91 % of the objects that namespace team-a may have"),
+            warnings[0].starts_with("83 % of the storage limit of the control plane is used"),
+            "{warnings:?}"
+        );
+        assert!(
+            warnings[1].starts_with("91 % of the limit of objects in namespace team-a is used"),
             "{warnings:?}"
         );
         assert!(warnings[1].ends_with("--namespace-max-objects"), "{warnings:?}");

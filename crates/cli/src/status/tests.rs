@@ -192,24 +192,25 @@ fn s4_what_runs_without_a_policy_is_shown() {
         &stage,
         false,
         &expect![[r#"
-        Control plane: context longshore, feature gates StaticPolicy=true
+            Control plane: context longshore, feature gates StaticPolicy=true
 
-        CLUSTER   READY   VERSION   TAINTS
-        member1   True    v1.35.4   <none>
-        member2   True    v1.35.4   <none>
-        member3   True    v1.35.4   <none>
+            CLUSTER   READY   VERSION   TAINTS
+            member1   True    v1.35.4   <none>
+            member2   True    v1.35.4   <none>
+            member3   True    v1.35.4   <none>
 
-        KIND   POLICY          ACTIVATION   PRIORITY   CLAIMED   PENDING   SUSPENDED
-        pp     default/other   <none>       0          0         0         0
+            KIND   POLICY          ACTIVATION   PRIORITY   CLAIMED   PENDING   SUSPENDED
+            pp     default/other   <none>       0          0         0         0
 
-        Orphaned (running, but claimed by no policy; their copies stay as they are):
-          1 template: a policy matches; it acts after the next change or `longshore reconcile`
-            Deployment default/nginx
-          1 template: no policy matches
-            Deployment default/web-0000
+            Orphaned: no policy claims these templates; their copies stay as they are.
+              1 template: a policy matches; it acts after the next change or `longshore
+              reconcile`
+                Deployment default/nginx
+              1 template: no policy matches
+                Deployment default/web-0000
 
-        Nothing is stuck.
-    "#]],
+            Nothing is stuck.
+        "#]],
     );
     let document =
         serde_json::to_value(report(&stage.snapshot, "longshore".to_owned(), Vec::new())).expect("JSON");

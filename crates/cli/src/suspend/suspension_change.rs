@@ -89,7 +89,12 @@ mod tests {
         );
         check(all(), SuspensionChange::Suspend, &["a"], all());
         check(all(), SuspensionChange::Resume, &[], Value::Null);
-        check(all(), SuspensionChange::Resume, &["a"], json!("it is suspended everywhere, not only in a"));
+        check(
+            all(),
+            SuspensionChange::Resume,
+            &["a"],
+            json!("it is suspended in all clusters, not only in a"),
+        );
         check(on(&["a", "b"]), SuspensionChange::Resume, &["a"], on(&["b"]));
         check(on(&["a"]), SuspensionChange::Resume, &["a"], Value::Null);
         check(Value::Null, SuspensionChange::Resume, &["a"], Value::Null);

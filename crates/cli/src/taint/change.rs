@@ -159,7 +159,7 @@ mod tests {
             "a:NoSchedule",
             "a=2:NoSchedule",
             false,
-            Err("it already has a taint a:NoSchedule, and --overwrite is not given"),
+            Err("it already has a taint a:NoSchedule; to replace it, add --overwrite"),
         );
         check("", "b-", false, Err("taint \"b\" not found"));
         check("b:NoExecute", "b:NoSchedule-", false, Err("taint \"b:NoSchedule\" not found"));

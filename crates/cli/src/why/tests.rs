@@ -79,7 +79,8 @@ fn won_by_alphabet() {
         Deployment default/nginx
 
         Policy      PropagationPolicy default/a claims it and still matches.
-          lost      PropagationPolicy default/b: both match equally, and its name comes later in the alphabet
+          lost      PropagationPolicy default/b: both match equally, and its name comes
+                    later in the alphabet
         In effect   generation 1 of PropagationPolicy default/a, the newest
         Clusters    2 replicas in full to each cluster: member1 2.
           member1   chosen, 2 replicas
@@ -124,7 +125,8 @@ fn lazy_pending() {
         Policy      PropagationPolicy default/lazy claims it and still matches.
         In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
         Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
-                    until the template changes (L1); generation 1 stays in effect until then.
+                    until the template changes (L1); generation 1 stays in effect until
+                    then.
                     Then: 2 replicas in full to each cluster: member1 2, member2 2.
                     Now: longshore reconcile deployment.apps/nginx -n default
         Clusters    2 replicas in full to each cluster: member1 2.
@@ -141,7 +143,8 @@ fn lazy_pending() {
             Policy      PropagationPolicy default/lazy claims it and still matches.
             In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
             Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
-                        until the template changes (L1); generation 1 stays in effect until then.
+                        until the template changes (L1); generation 1 stays in effect until
+                        then.
                         Then: 2 replicas in full to each cluster: member1 2, member2 2.
                         Now: longshore reconcile deployment.apps/nginx -n default
             Clusters    2 replicas in full to each cluster: member1 2.
@@ -161,7 +164,8 @@ fn lazy_pending() {
             Policy      PropagationPolicy default/lazy claims it and still matches.
             In effect   generation 1 of PropagationPolicy default/lazy; the newest is 2
             Waits       PropagationPolicy default/lazy is lazy, so its generation 2 waits
-                        until the template changes (L1); generation 1 stays in effect until then.
+                        until the template changes (L1); generation 1 stays in effect until
+                        then.
                         Then: 2 replicas in full to each cluster: member1 2, member2 2.
                         Now: longshore reconcile deployment.apps/nginx -n default
             Clusters    2 replicas in full to each cluster: member1 2.
@@ -219,7 +223,8 @@ fn static_pending() {
                     policies choose anew only when the template changes (S2)
         In effect   generation 1 of PropagationPolicy default/static; the newest is 2
         Waits       Policies are static, so generation 2 of PropagationPolicy
-                    default/static waits until the template changes (S2); generation 1 stays in effect until then.
+                    default/static waits until the template changes (S2); generation 1
+                    stays in effect until then.
                     Then, by PropagationPolicy default/better: 2 replicas in full to
                     each cluster: member2 2.
         Clusters    2 replicas in full to each cluster: member1 2.
@@ -239,9 +244,9 @@ fn static_waiting_for_a_policy() {
     stage.check(&expect![[r#"
         Deployment default/nginx
 
-        Policy      Its policy let go of it and static policies wait until it changes
+        Policy      Its policy released it, and static policies wait until it changes
                     (S4).
-        In effect   generation 1 of a policy that is gone (uid uid-of-static)
+        In effect   generation 1 of a deleted policy (uid uid-of-static)
         Orphaned    No policy claims the template, so what runs stays as it is (R2).
         Clusters    Not scheduled, because no policy claims the binding, so it stays
                     where it is.
@@ -257,9 +262,10 @@ fn static_waiting_for_a_policy() {
             Deployment default/nginx
 
             Policy      No policy matches it.
-            In effect   generation 1 of a policy that is gone (uid uid-of-static); the
-                        template was changed since
-            Waits       It was changed while no policy matched it: the next policy that matches acts at once (S3).
+            In effect   generation 1 of a deleted policy (uid uid-of-static); the template
+                        was changed since
+            Waits       It was changed while no policy matched it: the next policy that
+                        matches acts at once (S3).
             Frozen      What members have stays as it is, because the template was changed
                         and no policy has taken the change over.
             Clusters    Not scheduled, because no policy claims the binding, so it stays
@@ -283,8 +289,8 @@ fn frozen() {
         Deployment default/nginx
 
         Policy      No policy matches it.
-        In effect   generation 1 of a policy that is gone (uid uid-of-gone); the
-                    template was changed since
+        In effect   generation 1 of a deleted policy (uid uid-of-gone); the template was
+                    changed since
         Orphaned    No policy claims the template, so what runs stays as it is (R2).
         Frozen      What members have stays as it is, because the template was changed
                     and no policy has taken the change over.

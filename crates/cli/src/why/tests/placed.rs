@@ -103,16 +103,17 @@ fn a_cluster_is_excluded() {
         Some("member2"),
         &[],
         &expect![[r#"
-        Deployment default/nginx
+            Deployment default/nginx
 
-        Policy      PropagationPolicy default/pp claims it and still matches.
-        In effect   generation 1 of PropagationPolicy default/pp, the newest
-        Clusters    2 replicas in full to each cluster: member1 2, member3 2.
-          member2   not chosen: the placement excludes it
+            Policy      PropagationPolicy default/pp claims it and still matches.
+            In effect   generation 1 of PropagationPolicy default/pp, the newest
+            Clusters    2 replicas in full to each cluster: member1 2, member3 2.
+              member2   not chosen: the placement excludes it
 
-        To get it onto member2 you would have to
-          1. remove the cluster from `exclude` in the placement of PropagationPolicy default/pp
-    "#]],
+            To get it onto member2 you would have to
+              1. remove the cluster from `exclude` in the placement of PropagationPolicy
+                 default/pp
+        "#]],
     );
 }
 
@@ -128,16 +129,17 @@ fn the_template_is_excluded() {
         Some("member1"),
         &[],
         &expect![[r#"
-        Deployment default/nginx
+            Deployment default/nginx
 
-        Policy      No policy matches it.
-          no match  PropagationPolicy default/pp excludes it
-          no match  PropagationPolicy default/web selects another name
-        Clusters    none: it has no binding, so nothing is propagated.
+            Policy      No policy matches it.
+              no match  PropagationPolicy default/pp excludes it
+              no match  PropagationPolicy default/web selects another name
+            Clusters    none: it has no binding, so nothing is propagated.
 
-        To get it onto member1 you would have to
-          1. remove it from the exclusions of PropagationPolicy default/pp, which excludes it, or create a policy that selects it
-    "#]],
+            To get it onto member1 you would have to
+              1. remove it from the exclusions of PropagationPolicy default/pp, which
+                 excludes it, or create a policy that selects it
+        "#]],
     );
 }
 

@@ -73,11 +73,11 @@ fn s4_a_template_without_a_policy_is_orphaned() {
     orphaned().check(&expect![[r#"
         Deployment default/nginx
 
-        Policy      Its policy let go of it and static policies wait until it changes
+        Policy      Its policy released it, and static policies wait until it changes
                     (S4).
           lost      PropagationPolicy default/second: static policies wait until the
                     template changes (S4)
-        In effect   generation 1 of a policy that is gone (uid uid-of-first)
+        In effect   generation 1 of a deleted policy (uid uid-of-first)
         Orphaned    No policy claims the template, so what runs stays as it is (R2).
                     Then, by PropagationPolicy default/second: 2 replicas in full to
                     each cluster: member2 2.
