@@ -43,6 +43,7 @@ async fn ten_thousand_idle_watches_delay_nobody() {
 }
 
 /// How long a read takes alone and among the watches.
+#[expect(clippy::print_stdout, reason = "the measured values")]
 async fn open_idle_watches() -> (Duration, Duration) {
     let tokens: String = (0..USERS).map(|user| format!("t-{user},user-{user},u-{user}\n")).collect();
     let server = Server::secured(&tokens).await;

@@ -88,6 +88,7 @@ fn ten_thousand_watches_over_tls_delay_nobody() {
 }
 
 /// How long a read takes alone and among the watches.
+#[expect(clippy::print_stdout, reason = "the measured values")]
 fn open_and_tell() -> (Duration, Duration) {
     let (serving, watching, behaving) = (threads(2), threads(1), threads(1));
     let listening = serving.block_on(async {
