@@ -84,11 +84,11 @@ async fn a_writer_of_the_store_that_panics_fails_liveness_and_reads_go_on() {
     for probe in ["/livez", "/readyz", "/healthz"] {
         let answer = server.ask(Ask::get(probe)).await;
         assert_eq!(answer.code, 500, "{probe}");
-        assert!(answer.text.contains("[-]store failed: the thread that writes has panicked"), "{answer:?}");
+        assert!(answer.text.contains("[-]store failed: the writer thread panicked"), "{answer:?}");
     }
     server.ask(Ask::get(&format!("{MAPS}/kept"))).await.expect(200);
     let refused = server.ask(Ask::post(MAPS, json!({ "metadata": { "name": "late" } }))).await;
-    assert!(refused.refusal().2.contains("the thread that writes has panicked"), "{refused:?}");
+    assert!(refused.refusal().2.contains("the writer thread panicked"), "{refused:?}");
 }
 
 #[tokio::test]

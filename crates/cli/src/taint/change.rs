@@ -170,7 +170,9 @@ mod tests {
             "",
             "a:Never",
             false,
-            Err("\"Never\" is no effect of a taint; there are NoSchedule, PreferNoSchedule and NoExecute"),
+            Err(
+                "\"Never\" is not an effect of a taint; the effects are NoSchedule, PreferNoSchedule and NoExecute",
+            ),
         );
     }
 }
