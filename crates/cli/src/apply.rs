@@ -160,14 +160,10 @@ async fn unchanged(control: &Control, saved: &Saved) -> Result<Vec<(Request, Opt
         let live = request.live(&control.rest).await.with_context(|| format!("read {}", request.object))?;
         match (&live, request.before.as_str()) {
             (None, "") => {}
-            (Some(_), "") => moved.push(format!(
-                "{}: it did not exist when the plan was made, and exists \
-                now",
-                request.object
-            )),
+            (Some(_), "") => moved
+                .push(format!("{}: it did not exist when the plan was made, and exists now", request.object)),
             (None, _) => moved.push(format!(
-                "{}: it existed when the plan was made, and does not exist \
-                now",
+                "{}: it existed when the plan was made, and does not exist now",
                 request.object
             )),
             (Some(live), before) if state(live) != before => {

@@ -42,11 +42,8 @@ pub fn backup(arguments: &Backup) -> Result<()> {
     let from = data_directory::data_dir(arguments.data_dir.as_deref())?;
     if !from.join("store").is_dir() {
         let hint = Hint("pass the data directory of `longshore up` with --data-dir".to_owned());
-        return Err(anyhow::Error::new(hint).context(format!(
-            "{} is not the data directory of a control \
-            plane",
-            from.display()
-        )));
+        return Err(anyhow::Error::new(hint)
+            .context(format!("{} is not the data directory of a control plane", from.display())));
     }
     is_free(&arguments.to, "choose another name for the backup")?;
     let draft = draft(&arguments.to)?;

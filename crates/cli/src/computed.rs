@@ -167,8 +167,7 @@ fn refused(error: Error, doing: &str) -> anyhow::Error {
              enough: see docs/security.md"
         }
         Error::NotFound { .. } => {
-            "check the name and the namespace (-n); `longshore status` lists what is \
-             propagated"
+            "check the name and the namespace (-n); `longshore status` lists what is propagated"
         }
         _ => "nothing was changed; try again in a moment",
     };

@@ -59,10 +59,9 @@ impl ConfirmationFlags {
             Err(anyhow::Error::new(Hint(hint.to_owned())).context(why))
         };
         match (self.approve, planned.approval.as_deref() == Some(beyond.plan.as_str())) {
-            (false, _) => refused(
-                "nothing was changed; to make exactly the change that is shown, add \
-                 --approve",
-            ),
+            (false, _) => {
+                refused("nothing was changed; to make exactly the change that is shown, add --approve")
+            }
             (true, false) => refused("the plan has changed in the meantime; run the command again"),
             (true, true) => Ok(Some(beyond.plan.clone())),
         }

@@ -224,11 +224,8 @@ fn server(kubeconfig: &Kubeconfig, context: &str) -> Option<String> {
 fn read(file: &Path) -> Result<Kubeconfig> {
     let doing = || format!("read the kubeconfig {}", file.display());
     if !file.exists() {
-        let hint = Hint(
-            "check the path; `longshore kubeconfig` prints the kubeconfig of `longshore \
-             up`"
-            .to_owned(),
-        );
+        let hint =
+            Hint("check the path; `longshore kubeconfig` prints the kubeconfig of `longshore up`".to_owned());
         return Err(anyhow::Error::new(hint).context("there is no such file").context(doing()));
     }
     Kubeconfig::read_from(file).map_err(|error| anyhow!(kubeconfig_problem(&error))).with_context(doing)

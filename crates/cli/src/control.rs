@@ -28,12 +28,8 @@ pub async fn run(
     let control = Rest::new(client);
     plane::install_kinds(&control).await.context("install the kinds of policies")?;
     let held = held_start(&control, &feature_gates, policy_impact.budget(), jiff::Timestamp::now()).await;
-    if let Some(held) = held
-        .context(
-            "plan the change of the feature \
-             gates",
-        )?
-        .filter(|held| !flags.accepts(held))
+    if let Some(held) =
+        held.context("plan the change of the feature gates")?.filter(|held| !flags.accepts(held))
     {
         publish_held_start(&control, Some(&held)).await.context("publish that the controllers wait")?;
         print_held_start(&held);

@@ -169,8 +169,7 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     if let Err(error) = &ended {
         tracing::error!(
             error = format!("{error:#}"),
-            "this replica stops; another replica may become the \
-            leader"
+            "this replica stops; another replica may become the leader"
         );
     }
     // Readiness fails from now on; requests are still answered until every load balancer has noticed (draining).
@@ -249,10 +248,8 @@ async fn tell_aggregated(control: &Rest) -> Result<()> {
     for definition in definitions.aggregated {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let path = Collection::new("apiextensions.k8s.io/v1", "customresourcedefinitions", "").object(&name);
-        let found: Option<serde_json::Value> = control.get(&path).await.context(
-            "read a \
-            CustomResourceDefinition",
-        )?;
+        let found: Option<serde_json::Value> =
+            control.get(&path).await.context("read a CustomResourceDefinition")?;
         let warning = match found {
             Some(_) => {
                 "; a CustomResourceDefinition of that name exists, too: do not delete it, because that \

@@ -169,11 +169,8 @@ fn complain(
     if !unreachable.is_empty() {
         unreachable.iter().for_each(|one| output::print_message(&one.to_string()));
         let names: Vec<&str> = unreachable.iter().map(|one| one.cluster.as_str()).collect();
-        let hint = Hint(
-            "`longshore status` shows since when; choose the clusters to query with \
-             -C"
-            .to_owned(),
-        );
+        let hint =
+            Hint("`longshore status` shows since when; choose the clusters to query with -C".to_owned());
         let context = format!("get: these clusters did not answer: {}", names.join(", "));
         return Err(anyhow::Error::new(hint).context(context));
     }

@@ -102,8 +102,7 @@ async fn is_kubernetes(control: &Control) -> Result<()> {
     }
     let hint = "choose the API server on which `longshore controllers` ran with --kubeconfig or --context";
     let context = format!(
-        "hand back: context {:?} is a control plane of `longshore up`, which Karmada \
-         cannot run on",
+        "hand back: context {:?} is a control plane of `longshore up`, which Karmada cannot run on",
         control.context
     );
     Err(anyhow::Error::new(Hint(hint.to_owned())).context(context))

@@ -117,11 +117,8 @@ fn read(file: &Path) -> Result<Contexts> {
     let config = serde_json::to_value(config).with_context(|| format!("read {}", file.display()))?;
     contexts(&config).ok_or_else(|| {
         let hint = Hint("restart `longshore up`, which writes it again".to_owned());
-        anyhow::Error::new(hint).context(format!(
-            "read {}: it is not the kubeconfig that `longshore up` \
-            wrote",
-            file.display()
-        ))
+        anyhow::Error::new(hint)
+            .context(format!("read {}: it is not the kubeconfig that `longshore up` wrote", file.display()))
     })
 }
 

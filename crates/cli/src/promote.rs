@@ -154,8 +154,7 @@ fn is_kept(snapshot: &Snapshot, target: &Target, template: &Value, policy: &Valu
         return Ok(());
     }
     let hint = Hint(
-        "exclude it in that policy, or create the template with kubectl and let that policy \
-         claim it"
+        "exclude it in that policy, or create the template with kubectl and let that policy claim it"
             .to_owned(),
     );
     let owner = why.owner.map_or_else(|| "no policy".to_owned(), |owner| owner.to_string());

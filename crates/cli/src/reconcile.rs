@@ -174,8 +174,7 @@ async fn chosen(
         let missing = targets.iter().find(|target| snapshot.templates.get(&target.template()).is_none());
         if let Some(missing) = missing {
             let hint = Hint(
-                "check the name and the namespace (-n); `longshore status` lists what is \
-                 propagated"
+                "check the name and the namespace (-n); `longshore status` lists what is propagated"
                     .to_owned(),
             );
             let context = format!("{} {:?} not found", missing.kind.plural, missing.name);

@@ -267,13 +267,10 @@ async fn followed(control: &Control, found: &FoundPolicy) -> Result<Vec<Follower
         return Ok(owned.filter_map(|one| one.follower).collect());
     }
     let snapshot = control.snapshot().await.context("compute which templates follow the policy")?;
-    let policy = snapshot.policies.get(&found.key()).ok_or_else(|| {
-        anyhow!(
-            "{} was deleted in the \
-            meantime",
-            found.printed()
-        )
-    })?;
+    let policy = snapshot
+        .policies
+        .get(&found.key())
+        .ok_or_else(|| anyhow!("{} was deleted in the meantime", found.printed()))?;
     Ok(followers(&snapshot, policy))
 }
 

@@ -49,8 +49,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         let (report, is_of_namespace) = seen(&control).await?;
         if is_of_namespace && !is_noted {
             output::print_message(&format!(
-                "note: you may read namespace {} only, so this is its \
-                 status",
+                "note: you may read namespace {} only, so this is its status",
                 control.namespace
             ));
             is_noted = true;

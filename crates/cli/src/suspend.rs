@@ -194,9 +194,7 @@ async fn template(control: &Control, target: &Target) -> Result<SuspensionHolder
     let exists: Option<Value> = control.rest.get(&target.path()).await?;
     if exists.is_none() {
         let hint = Hint(
-            "check the name and the namespace (-n); `longshore status` lists what is \
-             propagated"
-                .to_owned(),
+            "check the name and the namespace (-n); `longshore status` lists what is propagated".to_owned(),
         );
         let context = format!("{} {:?} not found", target.kind.plural, target.name);
         return Err(anyhow::Error::new(hint).context(context));

@@ -204,8 +204,7 @@ fn open(
         .map_err(|error| {
             let hint = match &error {
                 store::OpenError::Locked { .. } => {
-                    "stop the other `longshore up`, or choose another \
-                    directory with --data-dir"
+                    "stop the other `longshore up`, or choose another directory with --data-dir"
                 }
                 _ => {
                     "nothing was changed; restore the directory with `longshore restore`, or start with \

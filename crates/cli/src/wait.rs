@@ -249,12 +249,8 @@ impl Printer {
 
 /// A time to wait, such as 90s, 5m or 1h.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || {
-        format!(
-            "{text:?} is not a duration; write seconds, minutes or hours, such as 30s, 5m or \
-             1h"
-        )
-    };
+    let wrong =
+        || format!("{text:?} is not a duration; write seconds, minutes or hours, such as 30s, 5m or 1h");
     let duration: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
     Duration::try_from(duration).map_err(|_| wrong())
 }

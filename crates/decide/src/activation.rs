@@ -241,11 +241,9 @@ impl fmt::Display for Follows {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Follows::Nothing => write!(formatter, "nothing is propagated until then"),
-            Follows::Itself { generation } => write!(
-                formatter,
-                "generation {generation} stays in effect \
-                until then"
-            ),
+            Follows::Itself { generation } => {
+                write!(formatter, "generation {generation} stays in effect until then")
+            }
             Follows::Another { policy } => {
                 write!(
                     formatter,

@@ -126,8 +126,7 @@ impl fmt::Display for Caveat {
                 };
                 write!(
                     formatter,
-                    "{name} is deleted with its kind: templates that only it suspends are \
-                     delivered"
+                    "{name} is deleted with its kind: templates that only it suspends are delivered"
                 )
             }
         }

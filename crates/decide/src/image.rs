@@ -27,8 +27,7 @@ impl fmt::Display for NotAnImage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{:?} is not an image name: write \
-             [registry[:port]/]repository[:tag][@digest]",
+            "{:?} is not an image name: write [registry[:port]/]repository[:tag][@digest]",
             self.0
         )
     }

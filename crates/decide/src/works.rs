@@ -135,8 +135,7 @@ impl fmt::Display for Frozen {
             Frozen::Purging { clusters } => {
                 write!(
                     formatter,
-                    "the copies in {} have to be deleted before new ones are \
-                     created",
+                    "the copies in {} have to be deleted before new ones are created",
                     clusters.join(", ")
                 )
             }

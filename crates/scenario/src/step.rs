@@ -215,8 +215,7 @@ impl Written {
             matches!(action, Action::Apply(_) | Action::Edit(..) | Action::Touch(_) | Action::Delete(_));
         if !acts && (place.is_some() || rejected.is_some() || !warned.is_empty()) {
             return Err(format!(
-                "{title}: only steps that change objects can have `in`, `rejected` and \
-                 `warned`"
+                "{title}: only steps that change objects can have `in`, `rejected` and `warned`"
             ));
         }
         if approved && !matches!(action, Action::Apply(_) | Action::Edit(..)) {

@@ -98,8 +98,7 @@ impl Reviews {
         if !self.access.admits(client, request.headers()) {
             return text(
                 StatusCode::UNAUTHORIZED,
-                "only the API server may call the webhooks; see \
-                docs/operate.md",
+                "only the API server may call the webhooks; see docs/operate.md",
             );
         }
         let Ok(_admitted) = self.admitted.clone().try_acquire_owned() else {

@@ -169,12 +169,8 @@ fn ends_after(lifetime: Duration) -> String {
 
 /// `90m`, `12h` or `7d`, between ten minutes and a year.
 fn lifetime(text: &str) -> Result<Duration, String> {
-    let wrong = || {
-        format!(
-            "{text:?} is not a duration; write minutes, hours or days, such as 90m, 12h or \
-             7d"
-        )
-    };
+    let wrong =
+        || format!("{text:?} is not a duration; write minutes, hours or days, such as 90m, 12h or 7d");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds: u64 = match unit {
         's' => 1,

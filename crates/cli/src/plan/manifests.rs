@@ -55,8 +55,7 @@ fn read(files: &[PathBuf], recursive: bool) -> Result<Vec<Value>> {
     }
     if manifests.is_empty() {
         let hint = Hint(
-            "in directories, only .yaml, .yml and .json files are read; add -R to read \
-             subdirectories"
+            "in directories, only .yaml, .yml and .json files are read; add -R to read subdirectories"
                 .to_owned(),
         );
         return Err(anyhow::Error::new(hint).context("the files contain no objects"));
@@ -80,8 +79,7 @@ fn kustomized(directory: &Path) -> Result<Vec<Value>> {
         return parse(&String::from_utf8_lossy(&output.stdout)).with_context(doing);
     }
     let hint = Hint(
-        "install kubectl or kustomize, or build the kustomization elsewhere and pass the result \
-         with -f"
+        "install kubectl or kustomize, or build the kustomization elsewhere and pass the result with -f"
             .to_owned(),
     );
     Err(anyhow::Error::new(hint).context("neither kubectl nor kustomize is on PATH").context(doing()))

@@ -77,8 +77,7 @@ impl Saved {
         for name in names.into_iter().filter(|name| then.get(*name) != now.get(*name)) {
             let said = |plan: Option<&Value>| plan.map_or("nothing".to_owned(), brief);
             lines.push(format!(
-                "{name}: {} when the plan was made, {} \
-                 now",
+                "{name}: {} when the plan was made, {} now",
                 said(then.get(name)),
                 said(now.get(name))
             ));

@@ -64,8 +64,7 @@ async fn chosen(
         let is = |target: &Target, one: &TemplateReport| target.template() == one.template;
         if let Some(missing) = targets.iter().find(|target| !templates.iter().any(|one| is(target, one))) {
             let hint = Hint(
-                "check the name and the namespace (-n); `longshore status` lists what is \
-                 propagated"
+                "check the name and the namespace (-n); `longshore status` lists what is propagated"
                     .to_owned(),
             );
             let context = format!("{} {:?} not found", missing.kind.plural, missing.name);

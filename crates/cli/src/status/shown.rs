@@ -147,10 +147,7 @@ fn orphaned(report: &Report, most: usize, paint: Paint) -> String {
     let names_max = if most == usize::MAX { most } else { NAMES_MAX };
     let mut text = format!(
         "{}\n",
-        paint.strong(
-            "Orphaned: no policy claims these templates; their copies stay as they \
-             are."
-        )
+        paint.strong("Orphaned: no policy claims these templates; their copies stay as they are.")
     );
     let (reachable, others): (Vec<&Orphan>, Vec<&Orphan>) =
         report.orphaned.iter().partition(|orphan| orphan.would_follow.is_some());

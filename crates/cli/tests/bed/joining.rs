@@ -194,14 +194,9 @@ async fn namespaces_of_others_stay(plane: &Plane) {
     let settings = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "settings" } });
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "platform" } });
     create(member, "/api/v1/namespaces", &namespace).await;
-    for (place, why) in [
-        ("platform", "`longshore join` did not create it"),
-        (
-            "made",
-            "configmaps/settings \
-        is in it",
-        ),
-    ] {
+    for (place, why) in
+        [("platform", "`longshore join` did not create it"), ("made", "it contains configmaps/settings")]
+    {
         let joined = join(plane, "member3", 2, &["--cluster-namespace", place]);
         assert!(joined.status.success(), "{}", said(&joined));
         create(member, &format!("/api/v1/namespaces/{place}/configmaps"), &settings).await;

@@ -28,7 +28,7 @@ fn clusters_are_cordoned_and_tainted() {
     let again = terminal.run("taint member2 gpu=some:NoSchedule");
     assert_eq!(
         again.stderr,
-        "error: change the taints of cluster member2: it already has a taint gpu:NoSchedule, and --overwrite is not given\n"
+        "error: change the taints of cluster member2: it already has a taint gpu:NoSchedule; to replace it, add --overwrite\n"
     );
     assert_eq!(terminal.ok("taint member2 gpu=some:NoSchedule --overwrite"), "cluster/member2 tainted\n");
     assert!(terminal.ok("status").contains("gpu=some:NoSchedule"));

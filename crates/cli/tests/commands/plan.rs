@@ -100,7 +100,7 @@ fn a_plan_is_refused_when_the_world_has_moved() {
     terminal.apply(&[deployment("late", 1)]);
     expect![[r#"
         error: apply the plan: objects have changed since it was made:
-          apps/v1/Deployment default/late: nothing then, claimed, create member1 (1) now
+          apps/v1/Deployment default/late: nothing when the plan was made, claimed, create member1 (1) now
         hint: nothing was changed; make and read a new plan with `longshore plan --save FILE`, then apply that
     "#]]
     .assert_eq(&refused(&terminal, "apply new.plan"));
@@ -328,8 +328,8 @@ fn a_policy_and_its_template_in_one_file_belong_together() {
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains(
-            "Note: With kubectl ClusterPropagationPolicy base would claim Deployment default/web, because \
-             PropagationPolicy default/own comes after it in the files."
+            "Note: With `kubectl apply`, ClusterPropagationPolicy base would claim Deployment default/web, \
+             because PropagationPolicy default/own comes later in the files."
         ),
         "{said}"
     );

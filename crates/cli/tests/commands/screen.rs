@@ -56,7 +56,7 @@ fn a_question_is_asked_on_a_terminal_and_its_answer_counts() {
 
     let (code, said) = on_a_terminal(&terminal, "resume --policy pp", "n");
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("This dispatches\n  Deployment default/web: to member1\n"), "{said}");
+    assert!(said.contains("This dispatches:\n  Deployment default/web: to member1\n"), "{said}");
     assert!(said.contains("Resume propagationpolicy.policy.karmada.io/pp? [y/N] "), "{said}");
     assert!(said.ends_with("error: nothing was changed\n"), "{said}");
     let (code, said) = on_a_terminal(&terminal, "resume --policy pp", "maybe");

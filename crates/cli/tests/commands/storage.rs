@@ -17,7 +17,7 @@ fn a_namespace_that_is_nearly_full_is_warned_about() {
     terminal.apply(&(0..14).map(map).collect::<Vec<Value>>());
     let said = terminal.until("status", |said| said.stdout.contains("Warning: "));
     let text = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("% of the objects that namespace default may have are used"), "{text}");
+    assert!(text.contains("% of the limit of objects in namespace default is used"), "{text}");
     assert!(text.contains("or raise --namespace-max-objects"), "{text}");
     assert!(!text.contains("Not ready"), "{text}");
     let report: Value = serde_json::from_str(&terminal.ok("status -o json")).expect("JSON");

@@ -21,7 +21,7 @@ fn a_policy_is_held_and_let_go() {
     assert_eq!(
         one.stderr,
         format!(
-            "error: resume {POLICY}: it is suspended everywhere, not only in member1\n\
+            "error: resume {POLICY}: it is suspended in all clusters, not only in member1\n\
              hint: resume it in all clusters, or first suspend the other clusters with `longshore suspend -C \
              NAME`\n"
         )

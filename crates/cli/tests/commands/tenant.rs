@@ -85,7 +85,9 @@ fn a_kubeconfig_for_a_service_account_is_one_command() {
     let missing = terminal.run("kubeconfig --serviceaccount team-a/deployer");
     assert_eq!((missing.code, missing.stdout.as_str()), (Some(1), ""));
     assert!(
-        missing.stderr.contains("\nhint: `kubectl create serviceaccount deployer -n team-a` makes it\n"),
+        missing
+            .stderr
+            .contains("\nhint: create it with `kubectl create serviceaccount deployer -n team-a`\n"),
         "{}",
         missing.stderr
     );

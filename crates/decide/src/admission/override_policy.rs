@@ -78,10 +78,7 @@ fn pairs(path: &str, labels: bool, overrider: &LabelAnnotationOverrider, finding
         if labels && !syntax::is_label_value(value) {
             findings.refuse(
                 path,
-                format!(
-                    "{value:?} is not a label value; use letters, digits, `-`, `_` and \
-                     `.`"
-                ),
+                format!("{value:?} is not a label value; use letters, digits, `-`, `_` and `.`"),
             );
         }
     }

@@ -153,11 +153,9 @@ impl ClaimWhy {
             TieBreak::Specificity => {
                 write!(formatter, "it matches {} and the other {}", won.matched.words(), lost.matched.words())
             }
-            TieBreak::Name => write!(
-                formatter,
-                "both match equally, and its name comes first in the \
-                alphabet"
-            ),
+            TieBreak::Name => {
+                write!(formatter, "both match equally, and its name comes first in the alphabet")
+            }
         }
     }
 }

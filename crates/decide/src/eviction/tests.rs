@@ -165,10 +165,8 @@ fn u5_nothing_that_is_suspended_is_evicted_and_resuming_judges_at_once() {
         let answer = eviction(&held, &[no_execute()], at(ADDED), Settings::default());
         assert_eq!((answer.evictions.len(), answer.held.len()), (expected, 1 - expected), "{suspension}");
         let verb = if expected == 1 { "leaves m1" } else { "would leave m1 if it were not suspended" };
-        let told = format!(
-            "It {verb}, because the cluster has the taint k:NoExecute, which it does not \
-             tolerate."
-        );
+        let told =
+            format!("It {verb}, because the cluster has the taint k:NoExecute, which it does not tolerate.");
         assert_eq!(answer.to_string(), told);
 
         let rules = json!({"decisionConditions": {"tolerationSeconds": 0}});

@@ -21,9 +21,8 @@ pub fn unbound(snapshot: &Snapshot, key: &BindingKey) -> Plan {
     let mut draft = Draft::default();
     if !clusters.is_empty() {
         let template = Arc::new(TemplateKey::of(binding));
-        let why = "its binding is deleted, which removes its copies until the binding is created \
-                   again"
-            .into();
+        let why =
+            "its binding is deleted, which removes its copies until the binding is created again".into();
         draft.add(TemplatePlan {
             template,
             claim: None,

@@ -88,11 +88,9 @@ impl fmt::Display for Holder {
                 "" => write!(formatter, "ClusterRolloutPolicy {name}"),
                 namespace => write!(formatter, "RolloutPolicy {namespace}/{name}"),
             },
-            Holder::Dependents => write!(
-                formatter,
-                "all workloads that depend on it, which are suspended \
-                themselves (U6)"
-            ),
+            Holder::Dependents => {
+                write!(formatter, "all workloads that depend on it, which are suspended themselves (U6)")
+            }
         }
     }
 }

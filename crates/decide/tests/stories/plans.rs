@@ -194,8 +194,7 @@ fn why_tells_everything_about_a_template() {
         "Deployment default/nginx: PropagationPolicy default/pp1 claims it and still matches; \
          PropagationPolicy default/pp1 is lazy, so its generation 2 waits until the template changes \
          (L1); generation 1 stays in effect until then; nothing is written to m1 while it is suspended. \
-         Scheduled because the placement changed: 1 replica in full to each cluster: m1 \
-         1."
+         Scheduled because the placement changed: 1 replica in full to each cluster: m1 1."
     ]
     .assert_eq(&answer.to_string());
     let bystanders: Vec<String> = answer.bystanders.iter().map(ToString::to_string).collect();

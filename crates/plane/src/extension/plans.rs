@@ -52,10 +52,7 @@ pub fn planned(
     gates: &[String],
 ) -> Result<Planned, ApiError> {
     let sent: Sent = serde_json::from_value(request.body.clone()).map_err(|error| {
-        ApiError::bad_request(format!(
-            "the body is not a Plan with spec.changes: \
-            {error}"
-        ))
+        ApiError::bad_request(format!("the body is not a Plan with spec.changes: {error}"))
     })?;
     if sent.spec.changes.len() > CHANGES_MAX {
         return Err(ApiError::bad_request(format!("spec.changes: at most {CHANGES_MAX}")));
