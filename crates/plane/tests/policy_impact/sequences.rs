@@ -22,7 +22,7 @@ const CLUSTERS: [&str; 3] = ["m1", "m2", "m3"];
 #[derive(Debug, Clone)]
 enum Act {
     /// The policy sends its templates there, lazily or at once.
-    Edit { cluster: usize, lazy: bool },
+    Edit { clusters: Vec<&'static str>, lazy: bool },
     /// The policy says what it said before.
     Undo,
     /// Every template is asked to follow now.
@@ -37,10 +37,11 @@ enum Act {
 
 fn acts() -> impl Strategy<Value = (Act, bool)> {
     let act = prop_oneof![
-        4 => (0..CLUSTERS.len(), any::<bool>()).prop_map(|(cluster, lazy)| Act::Edit { cluster, lazy }),
+        4 => (prop::sample::subsequence(CLUSTERS.to_vec(), 1..=CLUSTERS.len()), any::<bool>())
+            .prop_map(|(clusters, lazy)| Act::Edit { clusters, lazy }),
         2 => Just(Act::Undo),
         2 => Just(Act::Reconcile),
-        1 => (0..CLUSTERS.len(), any::<bool>()).prop_map(|(cluster, on)| Act::Taint { cluster, on }),
+        2 => (0..CLUSTERS.len(), any::<bool>()).prop_map(|(cluster, on)| Act::Taint { cluster, on }),
         1 => (0..TEMPLATES.len()).prop_map(|template| Act::Touch { template }),
         1 => any::<bool>().prop_map(|is_static| Act::Restart { is_static }),
     ];
@@ -163,8 +164,9 @@ impl Plane {
     fn act(&mut self, act: &Act, approve: bool) -> bool {
         self.acts += 1;
         match act {
-            Act::Edit { cluster, lazy } => {
-                let mut spec = policy(CLUSTERS[*cluster], json!({}))["spec"].clone();
+            Act::Edit { clusters, lazy } => {
+                let mut spec = policy("m1", json!({}))["spec"].clone();
+                spec["placement"]["clusterAffinity"]["clusterNames"] = json!(clusters);
                 if *lazy {
                     spec["activationPreference"] = "Lazy".into();
                 }
