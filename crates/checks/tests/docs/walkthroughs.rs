@@ -59,8 +59,11 @@ fn walkthroughs_name_files_and_functions_that_exist() {
 }
 
 #[test]
-fn a_walkthrough_of_the_request_exists() {
-    assert!(pages().iter().any(|page| page.path == WALKTHROUGHS[0]));
+fn the_walkthroughs_through_the_code_exist() {
+    let pages = pages();
+    for path in WALKTHROUGHS {
+        assert!(pages.iter().any(|page| page.path == path), "{path} is missing");
+    }
 }
 
 #[test]
