@@ -92,17 +92,8 @@ pub struct Arguments {
     /// requests
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=600))]
     drain_seconds: u32,
-    /// Change budget: how many templates one change may move to other clusters, unless an annotation of the changed
-    /// object sets another limit
-    #[arg(long, value_name = "N")]
-    max_moved: Option<usize>,
-    /// Change budget: how many objects one change may delete in members, unless an annotation of the changed object
-    /// sets another limit
-    #[arg(long, value_name = "N")]
-    max_deleted: Option<usize>,
-    /// Reject policies that name clusters which do not exist, unless an annotation of the policy allows it
-    #[arg(long)]
-    refuse_unknown_clusters: bool,
+    #[command(flatten)]
+    change_budget: crate::change_budget::ChangeBudgetFlags,
     #[command(flatten)]
     connection: Connection,
     #[command(flatten)]
@@ -131,11 +122,9 @@ async fn controllers(arguments: &Arguments) -> Result<()> {
     let urgent = Rest::new(client.clone());
     let control = Rest::new(client).with_concurrency_limit();
     let feature_gates = arguments.feature_gates.feature_gates()?;
-    let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
+    let budget = arguments.change_budget.budget();
     prepare(&control, arguments, &feature_gates, budget).await?;
-    let policy_impact = PolicyImpact::new(budget)
-        .refusing_unknown_clusters(arguments.refuse_unknown_clusters)
-        .with_controllers(own_user(&control).await);
+    let policy_impact = arguments.change_budget.policy_impact().with_controllers(own_user(&control).await);
     let fence = LeaderFence::default();
     let ctx = Ctx::new(
         control.clone().under(fence.clone()),

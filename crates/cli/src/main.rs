@@ -7,6 +7,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 mod apply;
 mod backup;
 mod certificates;
+mod change_budget;
 mod computed;
 mod confirmation;
 mod connection;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use apiserver::{ApiServer, Config, Frontend, Security};
 use controllers::gates::FeatureGates;
-use plane::policy_impact::{Budget, PolicyImpact};
+use plane::policy_impact::PolicyImpact;
 use store::{Options, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -51,17 +51,8 @@ pub struct Arguments {
     /// How many seconds of history to keep, within which an interrupted watch can resume
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     history_seconds: u32,
-    /// Change budget: how many templates one change may move to other clusters, unless an annotation of the changed
-    /// object sets another limit
-    #[arg(long, value_name = "N")]
-    max_moved: Option<usize>,
-    /// Change budget: how many objects one change may delete in members, unless an annotation of the changed object
-    /// sets another limit
-    #[arg(long, value_name = "N")]
-    max_deleted: Option<usize>,
-    /// Reject policies that name clusters which do not exist, unless an annotation of the policy allows it
-    #[arg(long)]
-    refuse_unknown_clusters: bool,
+    #[command(flatten)]
+    change_budget: crate::change_budget::ChangeBudgetFlags,
     #[command(flatten)]
     security: crate::security::SecurityFlags,
     #[command(flatten)]
@@ -86,9 +77,7 @@ async fn up(arguments: &Arguments) -> Result<()> {
     let encryption_key = EncryptionKey::load(arguments.security.encryption_key_file.as_deref(), &data_dir)?;
     let (store, certificates) = open(arguments, &data_dir, &encryption_key)?;
     let feature_gates = arguments.feature_gates.feature_gates()?;
-    let budget = Budget { moved: arguments.max_moved, deleted: arguments.max_deleted };
-    let policy_impact =
-        PolicyImpact::new(budget).refusing_unknown_clusters(arguments.refuse_unknown_clusters);
+    let policy_impact = arguments.change_budget.policy_impact();
     let kept_in = (!arguments.ephemeral).then_some(data_dir.as_path());
     let security = arguments.security.security(kept_in, arguments.limits.storage())?;
     let server =
