@@ -2,9 +2,9 @@
 //! files. Knows nothing of policies and of the control plane above it.
 
 mod amounts;
+mod cache;
 mod client;
 mod facts;
-mod feed;
 mod hash;
 mod key;
 mod member;
@@ -12,11 +12,11 @@ mod node;
 mod nodes;
 mod plan;
 mod queue;
+mod reflector;
 mod runtime;
 mod stages;
 mod worker;
 mod workloads;
-mod world;
 mod write_backoff;
 
 pub use client::Passage;

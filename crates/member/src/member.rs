@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::{Client, Passage, Refusal};
 use crate::key::{Key, Kind, Named};
 use crate::plan::{Write, status};
-use crate::runtime::{self, ASKS_MAX, Ask};
+use crate::runtime::{self, Ask, IDLE_WAITERS_MAX};
 use crate::stages::Stages;
 use crate::worker::Worker;
 use crate::write_backoff::WriteBackoff;
@@ -107,7 +107,7 @@ impl Member {
         let worker = move || Worker::new(client.clone(), kinds.iter().copied(), stages.clone(), now.clone());
         let revisions = store.clone();
         let write_backoff = Some(WriteBackoff::new(move || revisions.revision(), Instant::now()));
-        let (asks, asked) = mpsc::channel(ASKS_MAX);
+        let (asks, asked) = mpsc::channel(IDLE_WAITERS_MAX);
         let stop = CancellationToken::new();
         let mut tasks = server.start_controllers_with_history(HISTORY_KEPT, HISTORY_BYTES_MAX);
         tasks.push(runtime::start(&name, worker, write_backoff, asked, stop.clone()));

@@ -41,7 +41,7 @@ impl Nodes {
     }
 
     /// A pod's room on a node is free again.
-    pub fn give_back(&mut self, node: &Arc<str>, needs: Amounts) {
+    pub fn release(&mut self, node: &Arc<str>, needs: Amounts) {
         if let Some(used) = self.used.get_mut(node) {
             *used -= needs;
             if used.pods <= 0 {
@@ -152,7 +152,7 @@ mod tests {
         let mut wish = wish(1000);
         wish.selector.insert("zone".to_owned(), "a".to_owned());
         assert_eq!(nodes.fitting(&wish), None);
-        nodes.give_back(&node, amounts(1000, 0, 1));
+        nodes.release(&node, amounts(1000, 0, 1));
         assert_eq!(nodes.fitting(&wish), Some(node));
     }
 

@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use crate::client::{Client, Passage};
 use crate::key::{Kind, Named};
 use crate::member::{NodeSpec, StartError, register_all};
-use crate::runtime::{self, ASKS_MAX, Ask};
+use crate::runtime::{self, Ask, IDLE_WAITERS_MAX};
 use crate::stages::Stages;
 use crate::worker::Worker;
 
-/// What scheduler, kubelets and the storage of a cluster look after. Whatever makes or counts pods is not theirs.
+/// The kinds that the scheduler, kubelets and storage of a cluster reconcile. Other controllers create and count pods.
 const LOOKED_AFTER: [Kind; 4] = [Kind::Node, Kind::Pod, Kind::Volume, Kind::Claim];
 
 /// Running nodes. They end when they are dropped.
@@ -42,7 +42,7 @@ impl Nodes {
         let client = Client::new(passage, names);
         register_all(&client, nodes).await?;
         let worker = move || Worker::new(client.clone(), kinds.iter().copied(), stages.clone(), now.clone());
-        let (asks, asked) = mpsc::channel(ASKS_MAX);
+        let (asks, asked) = mpsc::channel(IDLE_WAITERS_MAX);
         let stop = CancellationToken::new();
         let task = runtime::start(name, worker, None, asked, stop.clone());
         Ok(Self { stop, _asks: asks, task })

@@ -31,7 +31,7 @@ pub enum Part {
 #[derive(Debug, Default, PartialEq)]
 pub struct Plan {
     pub writes: Vec<Write>,
-    /// When to look again although nothing changed.
+    /// When to reconcile again although nothing changed.
     pub again: Option<Duration>,
 }
 
@@ -54,7 +54,7 @@ impl From<Vec<Write>> for Plan {
 }
 
 /// The write that gives an object this status, if it has another one. It is the last word: the object
-/// needs no further look because of it.
+/// needs no further reconcile because of it.
 pub fn status(key: &Key, object: &Value, status: Value) -> Option<Write> {
     (object["status"] != status).then(|| {
         let patch = json!([pin(object), { "op": "add", "path": "/status", "value": status }]);

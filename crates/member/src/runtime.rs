@@ -15,7 +15,7 @@ use crate::worker::Worker;
 use crate::write_backoff::WriteBackoff;
 
 /// How many may wait at once for a member to have nothing left to do.
-pub const ASKS_MAX: usize = 64;
+pub const IDLE_WAITERS_MAX: usize = 64;
 
 /// The first pause before a member that panicked begins anew; it doubles.
 const RESTART_DELAY_MIN: Duration = Duration::from_millis(100);
@@ -56,7 +56,7 @@ pub fn start(
             }
         }
     };
-    // The task judges by pending feeds that it has seen everything; a budget that makes them pend for
+    // The task judges by pending reflectors that it has seen everything; a budget that makes them pend for
     // fairness would mislead it. It yields by itself.
     tokio::spawn(tokio::task::unconstrained(task.instrument(span)))
 }
@@ -66,9 +66,9 @@ async fn run(mut worker: Worker, kept: &mut Kept, stop: &CancellationToken) {
     while !stop.is_cancelled() {
         // The task is free of tokio's budget, so it has to yield by itself, however many changes there are.
         tokio::task::yield_now().await;
-        let told = poll_fn(|context| Poll::Ready(worker.take_news(context))).await;
+        let received = poll_fn(|context| Poll::Ready(worker.take_updates(context))).await;
         // Nothing is reconciled before every informer has synced: an object that was not reported yet is not absent.
-        if worker.is_informed() {
+        if worker.has_synced() {
             worker.take_due();
             let had_work = worker.has_work();
             while worker.has_work() {
@@ -87,7 +87,7 @@ async fn run(mut worker: Worker, kept: &mut Kept, stop: &CancellationToken) {
                     return;
                 }
             }
-            if told > 0 || had_work {
+            if received > 0 || had_work {
                 continue;
             }
             if !worker.expects_work() {
@@ -101,11 +101,11 @@ async fn run(mut worker: Worker, kept: &mut Kept, stop: &CancellationToken) {
         tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            () = poll_fn(|context| match worker.take_news(context) {
+            () = poll_fn(|context| match worker.take_updates(context) {
                 0 => Poll::Pending,
                 _ => Poll::Ready(()),
             }) => {}
-            ask = asks.recv(), if asking.len() < ASKS_MAX => match ask {
+            ask = asks.recv(), if asking.len() < IDLE_WAITERS_MAX => match ask {
                 Some(ask) => asking.push(ask),
                 None => return,
             },

@@ -10,22 +10,22 @@ use serde_json::Value;
 use supervise::{Injector, catch};
 use tokio::time::Instant;
 
+use crate::cache::Cache;
 use crate::client::{Client, Refusal, Written};
 use crate::facts;
-use crate::feed::{Feed, Update};
 use crate::key::{Key, Kind};
 use crate::plan::{self, Plan, Write};
 use crate::queue::Waiting;
+use crate::reflector::{Reflector, Update};
 use crate::stages::{Scene, Stages, Step};
-use crate::workloads::{self, Look, budget, claim, daemon_set, deployment, job, replica_set, stateful_set};
-use crate::world::World;
+use crate::workloads::{self, Round, budget, claim, daemon_set, deployment, job, replica_set, stateful_set};
 
-/// The most objects that one round looks at.
+/// The most objects that one round reconciles.
 const ROUND_MAX: usize = 256;
 /// The most writes that are under way at once; on disk they share syncs.
 const WRITES_MAX: usize = 64;
 /// The most changes that are taken before they are reconciled.
-const NEWS_MAX: usize = 1024;
+const UPDATES_MAX: usize = 1024;
 
 /// The wall clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -35,8 +35,8 @@ pub struct Worker {
     client: Client,
     stages: Stages,
     now: Clock,
-    feeds: Vec<Feed>,
-    world: World,
+    reflectors: Vec<Reflector>,
+    cache: Cache,
     waiting: Waiting,
     writes: u64,
     /// Lets a test panic.
@@ -46,9 +46,9 @@ pub struct Worker {
 impl Worker {
     /// A worker that follows these kinds.
     pub fn new(client: Client, kinds: impl Iterator<Item = Kind>, stages: Stages, now: Clock) -> Worker {
-        let feeds = kinds.map(|kind| Feed::new(kind, client.clone())).collect();
-        let (world, waiting) = (World::default(), Waiting::default());
-        Worker { client, stages, now, feeds, world, waiting, writes: 0, injector: Injector::default() }
+        let reflectors = kinds.map(|kind| Reflector::new(kind, client.clone())).collect();
+        let (cache, waiting) = (Cache::default(), Waiting::default());
+        Worker { client, stages, now, reflectors, cache, waiting, writes: 0, injector: Injector::default() }
     }
 
     /// The same where a test lets things fail.
@@ -58,35 +58,35 @@ impl Worker {
         self
     }
 
-    /// Takes note of what happened. Zero says that everything written so far has been taken.
-    pub fn take_news(&mut self, context: &mut Context<'_>) -> usize {
-        let (world, waiting) = (&mut self.world, &mut self.waiting);
-        let mut told = 0;
+    /// Applies watch events to the cache. Zero says that everything written so far has been applied.
+    pub fn take_updates(&mut self, context: &mut Context<'_>) -> usize {
+        let (cache, waiting) = (&mut self.cache, &mut self.waiting);
+        let mut received = 0;
         let mut definitions_changed = false;
-        for feed in &mut self.feeds {
-            let kind = feed.kind;
-            let mut tell = |news: Update| note(world, waiting, kind, news);
-            if let Poll::Ready(count) = feed.poll(context, NEWS_MAX, &mut tell) {
-                told += count;
+        for reflector in &mut self.reflectors {
+            let kind = reflector.kind;
+            let mut emit = |update: Update| note(cache, waiting, kind, update);
+            if let Poll::Ready(count) = reflector.poll(context, UPDATES_MAX, &mut emit) {
+                received += count;
                 definitions_changed |= kind == Kind::Definition;
             }
         }
         if definitions_changed {
-            self.feeds.iter_mut().for_each(Feed::look_again);
+            self.reflectors.iter_mut().for_each(Reflector::reopen_if_missing);
         }
-        told
+        received
     }
 
     /// Whether the state of every kind is known.
-    pub fn is_informed(&self) -> bool {
-        self.feeds.iter().all(Feed::is_complete)
+    pub fn has_synced(&self) -> bool {
+        self.reflectors.iter().all(Reflector::is_complete)
     }
 
     /// Marks the objects whose time has come.
     pub fn take_due(&mut self) {
         for key in self.waiting.take_due() {
-            if self.world.facts(&key).is_some() {
-                self.world.touch(key);
+            if self.cache.facts(&key).is_some() {
+                self.cache.touch(key);
             }
         }
     }
@@ -98,7 +98,7 @@ impl Worker {
 
     /// Whether there is something to do now.
     pub fn has_work(&self) -> bool {
-        self.world.is_dirty()
+        self.cache.is_dirty()
     }
 
     /// How much it has written so far.
@@ -111,13 +111,13 @@ impl Worker {
         self.waiting.has_work()
     }
 
-    /// Looks at some objects and writes what comes of it.
+    /// Reconciles some objects and writes the results.
     pub async fn work(&mut self) {
         self.injector.at("work", &self.writes);
         let now = (self.now)();
         let stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let mut writes = Vec::new();
-        for key in self.world.take_dirty(ROUND_MAX) {
+        for key in self.cache.take_dirty(ROUND_MAX) {
             match catch(self.plan(&key, now, &stamp)).await {
                 Ok(Ok(plan)) => {
                     if let Some(after) = plan.again {
@@ -125,7 +125,7 @@ impl Worker {
                     }
                     writes.extend(plan.writes.into_iter().map(|write| (key.clone(), write)));
                 }
-                Ok(Err(refusal)) => self.try_again(&key, &refusal),
+                Ok(Err(refusal)) => self.retry(&key, &refusal),
                 Err(panic) => {
                     tracing::error!(?key, %panic, "the member panicked over an object and tries it again");
                     self.waiting.retry(&key);
@@ -143,19 +143,19 @@ impl Worker {
         for (answer, key, write) in done {
             self.finish(&key, write, answer);
         }
-        self.world.nodes.forget_promises();
+        self.cache.nodes.forget_promises();
     }
 
     async fn plan(&mut self, key: &Key, now: Timestamp, stamp: &str) -> Result<Plan, Refusal> {
         self.injector.at("plan", key);
-        let glance = match key.kind {
+        let early = match key.kind {
             // The owner of a changed object, of a kind that another controller reconciles.
             kind if !self.client.knows(kind) => Some(Plan::nothing()),
             Kind::Definition => Some(Plan::nothing()),
-            Kind::ReplicaSet => replica_set::glance(&self.world, key),
+            Kind::ReplicaSet => replica_set::reconcile_from_facts(&self.cache, key),
             _ => None,
         };
-        if let Some(plan) = glance {
+        if let Some(plan) = early {
             return Ok(plan);
         }
         let Some(object) = self.client.get(key).await? else { return Ok(Plan::nothing()) };
@@ -163,19 +163,19 @@ impl Worker {
             (Kind::Budget, Some(selector)) => self.client.pods(key.namespace(), &selector).await?,
             _ => Vec::new(),
         };
-        let mut look = Look { world: &mut self.world, now, stamp };
+        let mut round = Round { cache: &mut self.cache, now, stamp };
         let plan = match key.kind {
-            Kind::Pod => workloads::pod::look(&mut look, key, &object),
+            Kind::Pod => workloads::pod::reconcile(&mut round, key, &object),
             Kind::ReplicaSet => {
-                Some(replica_set::look(&mut look, key, &object, self.waiting.has_failed(key)))
+                Some(replica_set::reconcile(&mut round, key, &object, self.waiting.has_failed(key)))
             }
-            Kind::Deployment => Some(deployment::look(&look, key, &object)),
-            Kind::StatefulSet => Some(stateful_set::look(&mut look, key, &object)),
-            Kind::DaemonSet => Some(daemon_set::look(&look, key, &object)),
-            Kind::Job => Some(job::look(&mut look, key, &object)),
-            Kind::Claim => Some(claim::look(&look, key, &object)),
-            Kind::Volume => Some(claim::look_at_volume(&look, key, &object)),
-            Kind::Budget => Some(budget::look(&look, key, &object, &pods)),
+            Kind::Deployment => Some(deployment::reconcile(&round, key, &object)),
+            Kind::StatefulSet => Some(stateful_set::reconcile(&mut round, key, &object)),
+            Kind::DaemonSet => Some(daemon_set::reconcile(&round, key, &object)),
+            Kind::Job => Some(job::reconcile(&mut round, key, &object)),
+            Kind::Claim => Some(claim::reconcile(&round, key, &object)),
+            Kind::Volume => Some(claim::reconcile_volume(&round, key, &object)),
+            Kind::Budget => Some(budget::reconcile(&round, key, &object, &pods)),
             Kind::Node | Kind::Definition | Kind::Staged(_) => None,
         };
         Ok(plan.filter(|plan| *plan != Plan::nothing()).unwrap_or_else(|| self.staged(key, object, stamp)))
@@ -224,39 +224,39 @@ impl Worker {
             (Ok(Written::Object(bytes)), _) => {
                 self.waiting.succeeded(key);
                 if let Some((key, facts)) = facts::read(kind, &bytes) {
-                    self.world.observe(key, facts, last);
+                    self.cache.observe(key, facts, last);
                 }
             }
             (Ok(Written::Done), Write::Delete { key: target, uid }) => {
                 self.waiting.succeeded(key);
-                self.world.mark_deleting(&target, &uid);
+                self.cache.mark_deleting(&target, &uid);
             }
             (Ok(Written::Done), _) => self.waiting.succeeded(key),
             // A deleted object needs nothing, and the watch will report it.
             (Err(refusal), Write::Patch { .. } | Write::Delete { .. } | Write::Bind { .. })
                 if refusal.code == 404 => {}
-            (Err(refusal), _) => self.try_again(key, &refusal),
+            (Err(refusal), _) => self.retry(key, &refusal),
         }
     }
 
-    fn try_again(&mut self, key: &Key, refusal: &Refusal) {
+    fn retry(&mut self, key: &Key, refusal: &Refusal) {
         tracing::debug!(?key, %refusal, "the member tries again");
         self.waiting.retry(key);
     }
 }
 
-fn note(world: &mut World, waiting: &mut Waiting, kind: Kind, news: Update) {
-    match news {
-        Update::State(key, facts) => world.observe(key, facts, false),
+fn note(cache: &mut Cache, waiting: &mut Waiting, kind: Kind, update: Update) {
+    match update {
+        Update::State(key, facts) => cache.observe(key, facts, false),
         Update::Gone(key, revision) => {
             waiting.forget(&key);
-            world.forget(&key, revision);
+            cache.forget(&key, revision);
         }
         Update::Complete(there, revision) => {
-            let gone: Vec<Key> = world.keys(kind).filter(|key| !there.contains(key)).cloned().collect();
+            let gone: Vec<Key> = cache.keys(kind).filter(|key| !there.contains(key)).cloned().collect();
             for key in gone {
                 waiting.forget(&key);
-                world.forget(&key, revision);
+                cache.forget(&key, revision);
             }
         }
     }

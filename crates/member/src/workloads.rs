@@ -4,9 +4,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::cache::Cache;
 use crate::hash;
 use crate::key::{Key, Kind};
-use crate::world::World;
 
 pub mod budget;
 pub mod claim;
@@ -21,8 +21,8 @@ pub mod stateful_set;
 pub const BURST_MAX: usize = 500;
 
 /// The input of reconciling an object.
-pub struct Look<'a> {
-    pub world: &'a mut World,
+pub struct Round<'a> {
+    pub cache: &'a mut Cache,
     pub now: Timestamp,
     /// The same time, as objects carry it.
     pub stamp: &'a str,
@@ -87,14 +87,14 @@ pub fn name_stem(owner: &str) -> String {
 /// Unused names for new pods: they follow from the owner's uid and a number, and the lowest numbers whose names are
 /// free are taken.
 pub fn free_names<'a>(
-    world: &'a World,
+    cache: &'a Cache,
     owner: &'a Value,
     salt: &'a str,
 ) -> impl Iterator<Item = String> + 'a {
     let namespace = owner["metadata"]["namespace"].as_str().unwrap_or_default();
     let stem = name_stem(owner["metadata"]["name"].as_str().unwrap_or_default());
     let name = move |slot: u64| format!("{stem}{}", hash::word(5, &[uid(owner), salt, &slot.to_string()]));
-    let is_free = move |name: &String| world.facts(&Key::new(Kind::Pod, namespace, name)).is_none();
+    let is_free = move |name: &String| cache.facts(&Key::new(Kind::Pod, namespace, name)).is_none();
     (0..).map(name).filter(is_free)
 }
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long the writes of others are counted before they are judged.
-const WINDOW: Duration = Duration::from_millis(20);
+const COUNTING_WINDOW: Duration = Duration::from_millis(20);
 /// So many in one window are a crowd.
-const CROWD: u64 = 4;
-/// The longest that a crowd is let through without a round of own work.
-const WAIT_MAX: Duration = Duration::from_secs(2);
+const CLIENT_WRITES_MAX: u64 = 4;
+/// The longest that the member lets clients write without a round of its own.
+const BACKOFF_MAX: Duration = Duration::from_secs(2);
 
 /// Distinguishes the writes of clients from the member's own.
 pub struct WriteBackoff {
@@ -34,13 +34,13 @@ impl WriteBackoff {
     /// Until when to wait, if there is a crowd; `own` is how much this member has written itself.
     pub fn wait(&mut self, own: u64, now: Instant) -> Option<Instant> {
         let others = (self.revision)().saturating_sub(own);
-        if now.duration_since(self.begun) >= WINDOW {
-            let is_crowded = others.saturating_sub(self.others) >= CROWD;
+        if now.duration_since(self.begun) >= COUNTING_WINDOW {
+            let is_crowded = others.saturating_sub(self.others) >= CLIENT_WRITES_MAX;
             (self.begun, self.others) = (now, others);
             self.since = is_crowded.then(|| self.since.unwrap_or(now));
         }
         match self.since {
-            Some(since) if now.duration_since(since) < WAIT_MAX => Some(self.begun + WINDOW),
+            Some(since) if now.duration_since(since) < BACKOFF_MAX => Some(self.begun + COUNTING_WINDOW),
             Some(_) => {
                 // One round for those who have waited, and the crowd goes on.
                 self.since = Some(now);
@@ -69,24 +69,25 @@ mod tests {
         for (number, (others, mine, waits)) in windows.iter().enumerate() {
             written.fetch_add(others + mine, Ordering::Relaxed);
             own += mine;
-            now += WINDOW;
+            now += COUNTING_WINDOW;
             assert_eq!(write_backoff.wait(own, now).is_some(), *waits, "window {number}");
         }
     }
 
     #[test]
     fn a_crowd_goes_first() {
-        check(&[(0, 0, false), (1, 0, false), (CROWD, 0, true), (50, 0, true), (1, 0, false)]);
+        check(&[(0, 0, false), (1, 0, false), (CLIENT_WRITES_MAX, 0, true), (50, 0, true), (1, 0, false)]);
     }
 
     #[test]
     fn own_writes_are_no_crowd() {
-        check(&[(0, 500, false), (1, 500, false), (CROWD, 500, true), (0, 0, false)]);
+        check(&[(0, 500, false), (1, 500, false), (CLIENT_WRITES_MAX, 500, true), (0, 0, false)]);
     }
 
     #[test]
     fn no_crowd_keeps_the_member_from_its_work_for_ever() {
-        let rounds = usize::try_from(WAIT_MAX.as_millis() / WINDOW.as_millis()).expect("a small number");
+        let rounds =
+            usize::try_from(BACKOFF_MAX.as_millis() / COUNTING_WINDOW.as_millis()).expect("a small number");
         let mut windows = vec![(50, 0, true); rounds];
         windows.push((50, 0, false));
         windows.push((50, 30, true));

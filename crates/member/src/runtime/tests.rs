@@ -40,7 +40,7 @@ async fn panics_at(point: &'static str) {
         let worker = Worker::new(client.clone(), kinds.iter().copied(), Stages::builtin(), now.clone());
         worker.with_faults(injector.clone())
     };
-    let (asks, asked) = mpsc::channel(ASKS_MAX);
+    let (asks, asked) = mpsc::channel(IDLE_WAITERS_MAX);
     let stop = CancellationToken::new();
     let task = start("member1", worker, None, asked, stop.clone());
     let selector = json!({ "matchLabels": { "app": "web" } });

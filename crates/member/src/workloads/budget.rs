@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Look, as_count, condition, is_deleting, share};
+use super::{Round, as_count, condition, is_deleting, share};
 use crate::key::Key;
 use crate::plan::{Plan, status};
 
@@ -27,7 +27,7 @@ pub fn selector(object: &Value) -> Option<String> {
 }
 
 /// What is to be done about a budget, given the pods it selects.
-pub fn look(look: &Look<'_>, key: &Key, object: &Value, pods: &[Value]) -> Plan {
+pub fn reconcile(round: &Round<'_>, key: &Key, object: &Value, pods: &[Value]) -> Plan {
     if is_deleting(object) {
         return Plan::nothing();
     }
@@ -46,7 +46,7 @@ pub fn look(look: &Look<'_>, key: &Key, object: &Value, pods: &[Value]) -> Plan 
         true => ("True", "SufficientPods"),
         false => ("False", "InsufficientPods"),
     };
-    let mut allowing = condition(&object["status"], "DisruptionAllowed", word, (reason, ""), look.stamp);
+    let mut allowing = condition(&object["status"], "DisruptionAllowed", word, (reason, ""), round.stamp);
     allowing["observedGeneration"] = object["metadata"]["generation"].clone();
     let report = json!({
         "observedGeneration": object["metadata"]["generation"],

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::{Look, is_deleting, uid};
+use super::{Round, is_deleting, uid};
 use crate::facts::Facts;
 use crate::key::{Key, Kind};
 use crate::plan::{Part, Plan, Write, annotate, pin, status};
 
 /// What is to be done about a PersistentVolumeClaim.
-pub fn look(look: &Look<'_>, key: &Key, object: &Value) -> Plan {
+pub fn reconcile(round: &Round<'_>, key: &Key, object: &Value) -> Plan {
     if is_deleting(object) {
         return Plan::nothing();
     }
     let given = object["spec"]["volumeName"].as_str().unwrap_or_default();
     let name = if given.is_empty() { format!("pvc-{}", uid(object)) } else { given.to_owned() };
-    let is_there = look.world.facts(&Key::new(Kind::Volume, "", &name)).is_some();
+    let is_there = round.cache.facts(&Key::new(Kind::Volume, "", &name)).is_some();
     match (is_there, given.is_empty()) {
         (false, true) => Plan::one(Write::Create { kind: Kind::Volume, object: volume(object, &name) }),
         // The claim names a volume that does not exist yet.
@@ -63,14 +63,14 @@ fn volume(claim: &Value, name: &str) -> Value {
 }
 
 /// What is to be done about a PersistentVolume.
-pub fn look_at_volume(look: &Look<'_>, key: &Key, object: &Value) -> Plan {
-    let Some(volume) = look.world.facts(key).filter(|facts| !facts.deleting).and_then(Facts::volume) else {
+pub fn reconcile_volume(round: &Round<'_>, key: &Key, object: &Value) -> Plan {
+    let Some(volume) = round.cache.facts(key).filter(|facts| !facts.deleting).and_then(Facts::volume) else {
         return Plan::nothing();
     };
     let phase = match &volume.claim {
         None => "Available",
         Some(claim) => {
-            let owner = look.world.facts(&claim.key);
+            let owner = round.cache.facts(&claim.key);
             match owner.is_some_and(|owner| owner.uid == claim.uid || claim.uid.is_empty()) {
                 true => "Bound",
                 false if claim.uid.is_empty() => "Available",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{Look, as_count, free_names, is_deleting, pod, uid};
+use super::{Round, as_count, free_names, is_deleting, pod, uid};
 use crate::facts::{Phase, Pod};
 use crate::hash;
 use crate::key::{Key, Kind};
@@ -16,15 +16,15 @@ use crate::plan::{Plan, Write, status};
 const REVISION: &str = "controller-revision-hash";
 
 /// What is to be done about a DaemonSet.
-pub fn look(look: &Look<'_>, key: &Key, object: &Value) -> Plan {
+pub fn reconcile(round: &Round<'_>, key: &Key, object: &Value) -> Plan {
     if is_deleting(object) {
         return Plan::nothing();
     }
     let template = &object["spec"]["template"];
     let revision = hash::template(template);
     let selector = BTreeMap::<String, String>::deserialize(&template["spec"]["nodeSelector"]);
-    let nodes = look.world.nodes.selected(&selector.unwrap_or_default());
-    let pods = look.world.pods(uid(object));
+    let nodes = round.cache.nodes.selected(&selector.unwrap_or_default());
+    let pods = round.cache.pods(uid(object));
     let replaces = object["spec"]["updateStrategy"]["type"] != "OnDelete";
     let is_fine = |node: &Arc<str>, pod: &Pod| {
         pod.is_active() && pod.node == *node && (!replaces || pod.template.as_deref() == Some(&*revision))
@@ -36,7 +36,7 @@ pub fn look(look: &Look<'_>, key: &Key, object: &Value) -> Plan {
             Some((key, _)) => kept.push(key),
             None => {
                 let salt = format!("{node}/{revision}");
-                let name = free_names(look.world, object, &salt).next().expect("names do not run out");
+                let name = free_names(round.cache, object, &salt).next().expect("names do not run out");
                 let mut object = pod(object, &name, &[(REVISION, &revision)]);
                 object["spec"]["nodeName"] = (&**node).into();
                 writes.push(Write::Create { kind: Kind::Pod, object });
@@ -44,7 +44,7 @@ pub fn look(look: &Look<'_>, key: &Key, object: &Value) -> Plan {
         }
     }
     let surplus = pods.iter().filter(|(key, _)| !kept.contains(key));
-    let uid = |key: &Key| look.world.facts(key).map(|facts| facts.uid.to_string()).unwrap_or_default();
+    let uid = |key: &Key| round.cache.facts(key).map(|facts| facts.uid.to_string()).unwrap_or_default();
     writes.extend(surplus.map(|(key, _)| Write::Delete { key: (*key).clone(), uid: uid(key) }));
     if !writes.is_empty() {
         return writes.into();

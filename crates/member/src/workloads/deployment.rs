@@ -5,12 +5,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Look, is_deleting, owner_reference, share, uid};
+use super::{Round, is_deleting, owner_reference, share, uid};
+use crate::cache::Cache;
 use crate::facts;
 use crate::hash;
 use crate::key::{Key, Kind};
 use crate::plan::{Part, Plan, Write, annotate, pin_at};
-use crate::world::World;
 
 mod status;
 
@@ -44,32 +44,32 @@ struct Set<'a> {
 }
 
 /// What is to be done about a Deployment.
-pub fn look(look: &Look<'_>, key: &Key, object: &Value) -> Plan {
+pub fn reconcile(round: &Round<'_>, key: &Key, object: &Value) -> Plan {
     if is_deleting(object) {
         return Plan::nothing();
     }
-    let rollout = Rollout::read(look.world, key, object);
+    let rollout = Rollout::read(round.cache, key, object);
     let steps = rollout.steps();
     if !steps.is_empty() {
         return steps.into();
     }
     let obsolete = rollout.obsolete();
     match obsolete.is_empty() {
-        true => rollout.report(look),
+        true => rollout.report(round),
         false => obsolete.into(),
     }
 }
 
 impl<'a> Rollout<'a> {
-    fn read(world: &'a World, key: &'a Key, object: &'a Value) -> Rollout<'a> {
+    fn read(cache: &'a Cache, key: &'a Key, object: &'a Value) -> Rollout<'a> {
         let spec = &object["spec"];
         let wanted = spec["replicas"].as_i64().unwrap_or(1);
         let read = |(key, facts): (&'a Key, &'a facts::Facts)| {
-            let has_pods = !world.pods(&facts.uid).is_empty();
+            let has_pods = !cache.pods(&facts.uid).is_empty();
             let (uid, revision) = (&*facts.uid, facts.revision);
             Some(Set { key, uid, revision, facts: *facts.replica_set()?, has_pods })
         };
-        let living = world.children(uid(object), Kind::ReplicaSet).filter(|(_, facts)| !facts.deleting);
+        let living = cache.children(uid(object), Kind::ReplicaSet).filter(|(_, facts)| !facts.deleting);
         let mut sets: Vec<Set<'a>> = living.filter_map(read).collect();
         sets.sort_by_key(|set| (set.facts.rollout, set.key));
         let rolling = &spec["strategy"]["rollingUpdate"];

@@ -7,12 +7,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BURST_MAX, Look, as_count, condition, count, counters, free_names, is_deleting, name_stem, uid};
+use super::{
+    BURST_MAX, Round, as_count, condition, count, counters, free_names, is_deleting, name_stem, uid,
+};
+use crate::cache::Cache;
 use crate::facts::{Phase, Pod};
 use crate::hash;
 use crate::key::{Key, Kind};
 use crate::plan::{Plan, Write, status};
-use crate::world::World;
 
 const BACKOFF_LIMIT: i64 = 6;
 /// Which index of an indexed Job a pod works on.
@@ -20,7 +22,7 @@ const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 /// A Job with its pods.
 struct Work<'a> {
-    world: &'a World,
+    cache: &'a Cache,
     key: &'a Key,
     object: &'a Value,
     pods: Vec<(&'a Key, &'a Pod)>,
@@ -39,14 +41,14 @@ enum Outcome {
 }
 
 /// What is to be done about a Job.
-pub fn look(look: &mut Look<'_>, key: &Key, object: &Value) -> Plan {
+pub fn reconcile(round: &mut Round<'_>, key: &Key, object: &Value) -> Plan {
     if is_deleting(object) {
         return Plan::nothing();
     }
     if let Some(finished) = finished_at(object) {
-        return end_of_life(look.now, key, object, finished);
+        return end_of_life(round.now, key, object, finished);
     }
-    let work = Work::read(look.world, key, object);
+    let work = Work::read(round.cache, key, object);
     let outcome = work.outcome();
     let mut writes = match outcome {
         Outcome::Open => work.missing(),
@@ -54,14 +56,14 @@ pub fn look(look: &mut Look<'_>, key: &Key, object: &Value) -> Plan {
     };
     writes.extend(work.surplus(outcome));
     if writes.is_empty() {
-        let write = status(key, object, work.status(outcome, look.stamp));
+        let write = status(key, object, work.status(outcome, round.stamp));
         let ends = matches!(outcome, Outcome::Complete | Outcome::Failed);
         let again = time_to_live(object).filter(|_| ends);
         return Plan { writes: write.into_iter().collect(), again };
     }
     let placed = writes.into_iter().map(|write| match write {
         Write::Create { kind, object } => {
-            Write::Create { kind, object: super::pod::placed(look.world, object) }
+            Write::Create { kind, object: super::pod::placed(round.cache, object) }
         }
         other => other,
     });
@@ -69,12 +71,12 @@ pub fn look(look: &mut Look<'_>, key: &Key, object: &Value) -> Plan {
 }
 
 impl<'a> Work<'a> {
-    fn read(world: &'a World, key: &'a Key, object: &'a Value) -> Work<'a> {
-        let pods = world.pods(uid(object));
+    fn read(cache: &'a Cache, key: &'a Key, object: &'a Value) -> Work<'a> {
+        let pods = cache.pods(uid(object));
         let in_phase = |phase: Phase| as_count(pods.iter().filter(|(_, pod)| pod.phase == phase).count());
         let status = &object["status"];
         Work {
-            world,
+            cache,
             key,
             object,
             active: in_phase(Phase::Waiting) + in_phase(Phase::Ready),
@@ -130,14 +132,14 @@ impl<'a> Work<'a> {
             let indexes = self.open_indexes().filter(|index| !running.contains(index)).take(missing);
             return indexes.map(|index| create(self.indexed_pod(index))).collect();
         }
-        let names = free_names(self.world, self.object, "").take(missing);
+        let names = free_names(self.cache, self.object, "").take(missing);
         names.map(|name| create(super::pod(self.object, &name, &[]))).collect()
     }
 
     fn surplus(&self, outcome: Outcome) -> Vec<Write> {
         let allowed = if outcome == Outcome::Open { self.allowed().max(0) } else { 0 };
         let surplus = usize::try_from(self.active - allowed).unwrap_or(0);
-        let uid = |key: &Key| self.world.facts(key).map(|facts| facts.uid.to_string()).unwrap_or_default();
+        let uid = |key: &Key| self.cache.facts(key).map(|facts| facts.uid.to_string()).unwrap_or_default();
         let active = self.pods.iter().rev().filter(|(_, pod)| pod.is_active()).take(surplus);
         active.map(|(key, _)| Write::Delete { key: (*key).clone(), uid: uid(key) }).collect()
     }
@@ -160,7 +162,7 @@ impl<'a> Work<'a> {
             format!("{stem}{index}-{}", hash::word(5, &[uid(self.object), &number, &slot.to_string()]))
         };
         let is_free =
-            |name: &String| self.world.facts(&Key::new(Kind::Pod, self.key.namespace(), name)).is_none();
+            |name: &String| self.cache.facts(&Key::new(Kind::Pod, self.key.namespace(), name)).is_none();
         let name = (0..).map(name).find(is_free).expect("names do not run out");
         let mut pod = super::pod(self.object, &name, &[(INDEX, &number)]);
         pod["metadata"]["annotations"][INDEX] = number.into();

@@ -3,36 +3,36 @@
 
 use serde_json::{Value, json};
 
-use super::{Look, is_deleting, uid};
+use super::{Round, is_deleting, uid};
+use crate::cache::Cache;
 use crate::facts;
 use crate::key::Key;
 use crate::plan::{Plan, Write, status};
-use crate::world::World;
 
 /// What comes before the stages of a pod; `None` when there is nothing.
-pub fn look(look: &mut Look<'_>, key: &Key, object: &Value) -> Option<Plan> {
+pub fn reconcile(round: &mut Round<'_>, key: &Key, object: &Value) -> Option<Plan> {
     if is_deleting(object) || matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed")) {
         return None;
     }
     match object["spec"]["nodeName"].as_str().unwrap_or_default() {
-        "" => Some(schedule(look, key, object)),
-        node if look.world.nodes.contains(node) => None,
+        "" => Some(schedule(round, key, object)),
+        node if round.cache.nodes.contains(node) => None,
         _ => Some(Plan::one(Write::Delete { key: key.clone(), uid: uid(object).to_owned() })),
     }
 }
 
-fn schedule(look: &mut Look<'_>, key: &Key, object: &Value) -> Plan {
+fn schedule(round: &mut Round<'_>, key: &Key, object: &Value) -> Plan {
     if object["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
         return Plan::nothing();
     }
-    let Some(wish) = look.world.facts(key).and_then(|facts| Some(facts.pod()?.wish.clone())) else {
+    let Some(wish) = round.cache.facts(key).and_then(|facts| Some(facts.pod()?.wish.clone())) else {
         return Plan::nothing();
     };
-    if let Some(node) = look.world.nodes.promise(&wish) {
+    if let Some(node) = round.cache.nodes.promise(&wish) {
         return Plan::one(Write::Bind { key: key.clone(), node: node.to_string() });
     }
-    look.world.wait_for_room(key);
-    let refusal = look.world.nodes.refusal(&wish);
+    round.cache.wait_for_room(key);
+    let refusal = round.cache.nodes.refusal(&wish);
     let conditions = object["status"]["conditions"].as_array();
     let is_said = |condition: &Value| condition["type"] == "PodScheduled" && condition["message"] == *refusal;
     if conditions.is_some_and(|conditions| conditions.iter().any(is_said)) {
@@ -40,19 +40,19 @@ fn schedule(look: &mut Look<'_>, key: &Key, object: &Value) -> Plan {
     }
     let mut next = object["status"].clone();
     let mut condition =
-        super::condition(&next, "PodScheduled", "False", ("Unschedulable", &refusal), look.stamp);
+        super::condition(&next, "PodScheduled", "False", ("Unschedulable", &refusal), round.stamp);
     condition["lastProbeTime"] = Value::Null;
     next["conditions"] = json!([condition]);
     status(key, object, next).map_or_else(Plan::nothing, Plan::one)
 }
 
 /// A new pod on the node that has room for it, if one has.
-pub fn placed(world: &mut World, mut object: Value) -> Value {
+pub fn placed(cache: &mut Cache, mut object: Value) -> Value {
     let has_gates = object["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
     let is_placed = !object["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
     if !has_gates
         && !is_placed
-        && let Some(node) = world.nodes.promise(&facts::wish(&object["spec"]))
+        && let Some(node) = cache.nodes.promise(&facts::wish(&object["spec"]))
     {
         object["spec"]["nodeName"] = (&*node).into();
     }

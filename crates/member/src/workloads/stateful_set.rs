@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{BURST_MAX, Look, as_count, count, is_deleting, owner_reference, uid};
+use super::{BURST_MAX, Round, as_count, count, is_deleting, owner_reference, uid};
+use crate::cache::Cache;
 use crate::facts::{Facts, Phase, Pod};
 use crate::hash;
 use crate::key::{Key, Kind};
 use crate::plan::{Plan, Write, status};
-use crate::world::World;
 
 /// Which template a pod was made from.
 const REVISION: &str = "controller-revision-hash";
 
 /// A StatefulSet with its pods by number.
 struct Ordered<'a> {
-    world: &'a World,
+    cache: &'a Cache,
     key: &'a Key,
     object: &'a Value,
     /// The name of the newest template.
@@ -28,18 +28,18 @@ struct Ordered<'a> {
 }
 
 /// What is to be done about a StatefulSet.
-pub fn look(look: &mut Look<'_>, key: &Key, object: &Value) -> Plan {
+pub fn reconcile(round: &mut Round<'_>, key: &Key, object: &Value) -> Plan {
     if is_deleting(object) {
         return Plan::nothing();
     }
-    let ordered = Ordered::read(look.world, key, object);
+    let ordered = Ordered::read(round.cache, key, object);
     let (writes, report) = (ordered.steps(), ordered.status());
     if writes.is_empty() {
         return status(key, object, report).map_or_else(Plan::nothing, Plan::one);
     }
     let placed = writes.into_iter().map(|write| match write {
         Write::Create { kind: Kind::Pod, object } => {
-            Write::Create { kind: Kind::Pod, object: super::pod::placed(look.world, object) }
+            Write::Create { kind: Kind::Pod, object: super::pod::placed(round.cache, object) }
         }
         other => other,
     });
@@ -47,20 +47,20 @@ pub fn look(look: &mut Look<'_>, key: &Key, object: &Value) -> Plan {
 }
 
 impl<'a> Ordered<'a> {
-    fn read(world: &'a World, key: &'a Key, object: &'a Value) -> Ordered<'a> {
+    fn read(cache: &'a Cache, key: &'a Key, object: &'a Value) -> Ordered<'a> {
         let spec = &object["spec"];
         let numbered = |(pod, facts): (&'a Key, &'a Facts)| {
             let number = pod.name().strip_prefix(key.name())?.strip_prefix('-')?.parse().ok()?;
             Some((number, (pod, facts, facts.pod()?)))
         };
         Ordered {
-            world,
+            cache,
             key,
             object,
             revision: format!("{}-{}", key.name(), hash::template(&spec["template"])),
             first: count(&spec["ordinals"]["start"], 0),
             wanted: count(&spec["replicas"], 1),
-            pods: world.children(uid(object), Kind::Pod).filter_map(numbered).collect(),
+            pods: cache.children(uid(object), Kind::Pod).filter_map(numbered).collect(),
         }
     }
 
@@ -144,7 +144,7 @@ impl<'a> Ordered<'a> {
         let namespace = self.key.namespace();
         let missing = self.claim_templates().filter_map(|(template, volume)| {
             let name = format!("{volume}-{}-{number}", self.key.name());
-            if self.world.facts(&Key::new(Kind::Claim, namespace, &name)).is_some() {
+            if self.cache.facts(&Key::new(Kind::Claim, namespace, &name)).is_some() {
                 return None;
             }
             let mut claim = json!({

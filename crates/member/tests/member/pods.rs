@@ -35,7 +35,7 @@ async fn a_bare_pod_gets_a_node_and_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_somebody_deletes_is_replaced() {
+async fn a_deleted_pod_is_replaced() {
     let cluster = Cluster::start().await;
     cluster.create(DEPLOYMENTS, deployment("nginx", "nginx", 2)).await;
     cluster.settle().await;
@@ -104,7 +104,7 @@ async fn closed_and_lost_nodes_are_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nodes_are_ready_and_tell_their_capacity() {
+async fn nodes_are_ready_and_report_their_capacity() {
     let cluster = Cluster::start().await;
     let node = cluster.get("/api/v1/nodes/n1").await;
     assert_eq!(condition(&node, "Ready")["status"], "True");

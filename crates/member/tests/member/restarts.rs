@@ -162,7 +162,7 @@ async fn a_member_on_disk_is_there_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_feed_that_fell_behind_begins_anew() {
+async fn a_reflector_that_fell_behind_lists_again() {
     let store = Store::in_memory();
     let cluster = Cluster::with_options(options(&store, nodes())).await;
     for round in 0..5 {

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::{REVISION, Rollout};
 use crate::plan::{Part, Plan, Write, annotate, pin};
-use crate::workloads::{Look, condition, counters};
+use crate::workloads::{Round, condition, counters};
 
 impl Rollout<'_> {
     /// The status, and the number of the rollout, where they are not what the object says.
-    pub(super) fn report(&self, look: &Look<'_>) -> Plan {
-        let (status, again) = self.status(look);
+    pub(super) fn report(&self, round: &Round<'_>) -> Plan {
+        let (status, again) = self.status(round);
         let metadata = &self.object["metadata"];
         let rollout = self.last_rollout().to_string();
         let mut operations = vec![pin(self.object)];
@@ -30,7 +30,7 @@ impl Rollout<'_> {
         Plan { writes: vec![write], again }
     }
 
-    fn status(&self, look: &Look<'_>) -> (Value, Option<Duration>) {
+    fn status(&self, round: &Round<'_>) -> (Value, Option<Duration>) {
         let old = &self.object["status"];
         let sum = |of: fn(&super::Set<'_>) -> i64| self.sets.iter().map(of).sum::<i64>();
         let (total, replicas) = (sum(|set| set.facts.wanted), sum(|set| set.facts.counted.replicas));
@@ -48,12 +48,12 @@ impl Rollout<'_> {
         let moved = ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas"]
             .iter()
             .any(|name| old[name].as_i64() != status[name].as_i64());
-        let (progressing, again) = self.progressing(look, complete, moved);
-        status["conditions"] = json!([self.available(look, available), progressing]);
+        let (progressing, again) = self.progressing(round, complete, moved);
+        status["conditions"] = json!([self.available(round, available), progressing]);
         (status, again)
     }
 
-    fn available(&self, look: &Look<'_>, available: i64) -> Value {
+    fn available(&self, round: &Round<'_>, available: i64) -> Value {
         let (status, why) = match available >= self.wanted - self.unavailable_max {
             true => ("True", ("MinimumReplicasAvailable", "Deployment has minimum availability.")),
             false => {
@@ -62,12 +62,12 @@ impl Rollout<'_> {
         };
         updated(
             &self.object["status"],
-            condition(&self.object["status"], "Available", status, why, look.stamp),
-            look.stamp,
+            condition(&self.object["status"], "Available", status, why, round.stamp),
+            round.stamp,
         )
     }
 
-    fn progressing(&self, look: &Look<'_>, complete: bool, moved: bool) -> (Value, Option<Duration>) {
+    fn progressing(&self, round: &Round<'_>, complete: bool, moved: bool) -> (Value, Option<Duration>) {
         let old = &self.object["status"];
         let name = self.new_name();
         let mut again = None;
@@ -79,7 +79,7 @@ impl Rollout<'_> {
             ),
             () if self.is_paused() => ("Unknown", "DeploymentPaused", "Deployment is paused".to_owned()),
             () => {
-                again = self.time_left(look.now, moved);
+                again = self.time_left(round.now, moved);
                 match again {
                     Some(left) if left.is_zero() => {
                         again = None;
@@ -90,10 +90,10 @@ impl Rollout<'_> {
                 }
             }
         };
-        let next = condition(old, "Progressing", status, (reason, &message), look.stamp);
-        let mut next = updated(old, next, look.stamp);
+        let next = condition(old, "Progressing", status, (reason, &message), round.stamp);
+        let mut next = updated(old, next, round.stamp);
         if moved && !complete {
-            next["lastUpdateTime"] = look.stamp.into();
+            next["lastUpdateTime"] = round.stamp.into();
         }
         (next, again)
     }

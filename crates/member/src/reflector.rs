@@ -35,7 +35,7 @@ enum State {
 }
 
 /// The reflector of one kind.
-pub struct Feed {
+pub struct Reflector {
     pub kind: Kind,
     client: Client,
     state: State,
@@ -49,12 +49,12 @@ pub struct Feed {
     starting: Option<BTreeSet<Key>>,
 }
 
-impl Feed {
-    /// A feed that begins with the state that is there now.
-    pub fn new(kind: Kind, client: Client) -> Feed {
+impl Reflector {
+    /// A reflector that begins with the state that is there now.
+    pub fn new(kind: Kind, client: Client) -> Reflector {
         let state = State::Opening(client.watch(kind, None));
         let (rest, starting) = (BytesMut::new(), Some(BTreeSet::new()));
-        Feed { kind, client, state, rest, revision: None, alive: false, starting }
+        Reflector { kind, client, state, rest, revision: None, alive: false, starting }
     }
 
     /// Whether the initial list has been passed on, or there is none.
@@ -63,7 +63,7 @@ impl Feed {
     }
 
     /// Asks again for a kind that was not served.
-    pub fn look_again(&mut self) {
+    pub fn reopen_if_missing(&mut self) {
         if matches!(self.state, State::Missing) {
             self.open(None);
         }
@@ -75,17 +75,17 @@ impl Feed {
         &mut self,
         context: &mut Context<'_>,
         max: usize,
-        tell: &mut dyn FnMut(Update),
+        emit: &mut dyn FnMut(Update),
     ) -> Poll<usize> {
-        let mut told = 0;
+        let mut received = 0;
         loop {
-            told += self.tell_lines(max - told, tell);
-            if told >= max {
-                return Poll::Ready(told);
+            received += self.emit_lines(max - received, emit);
+            if received >= max {
+                return Poll::Ready(received);
             }
             match self.poll_more(context) {
                 Poll::Ready(true) => {}
-                Poll::Pending | Poll::Ready(false) if told > 0 => return Poll::Ready(told),
+                Poll::Pending | Poll::Ready(false) if received > 0 => return Poll::Ready(received),
                 Poll::Pending | Poll::Ready(false) => return Poll::Pending,
             }
         }
@@ -128,39 +128,39 @@ impl Feed {
         self.state = State::Opening(self.client.watch(self.kind, after));
     }
 
-    fn tell_lines(&mut self, max: usize, tell: &mut dyn FnMut(Update)) -> usize {
-        let mut told = 0;
-        while told < max
+    fn emit_lines(&mut self, max: usize, emit: &mut dyn FnMut(Update)) -> usize {
+        let mut received = 0;
+        while received < max
             && let Some(end) = self.rest.iter().position(|byte| *byte == b'\n')
         {
             let line = self.rest.split_to(end);
             self.rest.advance(1);
-            self.tell_line(&line, tell);
-            told += 1;
+            self.emit_line(&line, emit);
+            received += 1;
         }
-        told
+        received
     }
 
-    fn tell_line(&mut self, line: &[u8], tell: &mut dyn FnMut(Update)) {
+    fn emit_line(&mut self, line: &[u8], emit: &mut dyn FnMut(Update)) {
         let Some((word, object)) = split_line(line) else { return };
         match word {
             b"ADDED" | b"MODIFIED" | b"DELETED" => {
                 let Some((key, facts)) = facts::read(self.kind, object) else { return };
                 self.revision = Some(facts.revision);
                 if word == b"DELETED" {
-                    return tell(Update::Gone(key, facts.revision));
+                    return emit(Update::Gone(key, facts.revision));
                 }
                 if let Some(there) = &mut self.starting {
                     there.insert(key.clone());
                 }
-                tell(Update::State(key, facts));
+                emit(Update::State(key, facts));
             }
             b"BOOKMARK" => {
                 if let Ok(Bookmark { metadata }) = serde_json::from_slice(object) {
                     self.revision = metadata.resource_version.parse().ok().or(self.revision);
                 }
                 if let Some(there) = self.starting.take_if(|_| ends_the_start(object)) {
-                    tell(Update::Complete(there, self.revision.unwrap_or(0)));
+                    emit(Update::Complete(there, self.revision.unwrap_or(0)));
                 }
             }
             // The revision is compacted, or the server ended the watch: list again.

@@ -10,7 +10,7 @@ use crate::node::Nodes;
 
 /// The facts, and the indexes over them.
 #[derive(Default)]
-pub struct World {
+pub struct Cache {
     /// Boxed, because a map leaves half of its places empty where names come in order.
     objects: BTreeMap<Key, Box<Facts>>,
     /// Children by the uid of their controller. One set for all: most have one child, and a set takes room for eleven.
@@ -22,7 +22,7 @@ pub struct World {
     dirty: BTreeSet<Key>,
 }
 
-impl World {
+impl Cache {
     /// The facts of an object.
     pub fn facts(&self, key: &Key) -> Option<&Facts> {
         self.objects.get(key).map(AsRef::as_ref)
@@ -50,7 +50,7 @@ impl World {
     }
 
     /// Takes note of an object's state. States that are older than what is known change nothing.
-    /// `echo` says that the object needs no further look: its state is what we just made of it.
+    /// `echo` says that the object needs no further reconcile: its state is what we just made of it.
     pub fn observe(&mut self, key: Key, mut facts: Facts, echo: bool) {
         if let Some(owner) = &mut facts.owner {
             self.share(owner);
@@ -69,7 +69,7 @@ impl World {
                 self.unlink(&key, old);
             }
             self.link(&key, &facts);
-            self.tell_others(&key, old.as_deref(), Some(&facts));
+            self.mark_affected(&key, old.as_deref(), Some(&facts));
         }
         self.objects.insert(key, Box::new(facts));
     }
@@ -83,7 +83,7 @@ impl World {
         self.unlink(key, &old);
         self.unplaced.remove(key);
         self.dirty.remove(key);
-        self.tell_others(key, Some(&old), None);
+        self.mark_affected(key, Some(&old), None);
     }
 
     /// Notes that we began an object's deletion. It is known until the watch reports the deletion, so that an older
@@ -92,7 +92,7 @@ impl World {
         let Some(facts) = self.objects.get_mut(key).filter(|facts| &*facts.uid == uid) else { return };
         facts.deleting = true;
         let facts = facts.clone();
-        self.tell_others(key, Some(&facts), Some(&facts));
+        self.mark_affected(key, Some(&facts), Some(&facts));
     }
 
     /// A pod fits on no node; it is reconciled again when there is room.
@@ -150,20 +150,20 @@ impl World {
             self.children.remove(&(Arc::clone(&owner.uid), key.clone()));
         }
         match &facts.detail {
-            Detail::Pod(pod) if pod.takes_room() => self.nodes.give_back(&pod.node, pod.wish.needs),
+            Detail::Pod(pod) if pod.takes_room() => self.nodes.release(&pod.node, pod.wish.needs),
             Detail::Node(_) => self.nodes.remove(key.name()),
             _ => {}
         }
     }
 
     /// Marks the objects that depend on a change of another object.
-    fn tell_others(&mut self, key: &Key, old: Option<&Facts>, new: Option<&Facts>) {
+    fn mark_affected(&mut self, key: &Key, old: Option<&Facts>, new: Option<&Facts>) {
         for owner in [old, new].into_iter().flatten().filter_map(Facts::holder) {
             self.dirty.insert(owner.key.clone());
         }
         match (key.kind, old.or(new)) {
-            (Kind::Pod, _) => self.tell_of_pod(key, old, new),
-            (Kind::Node, _) => self.tell_of_node(key, new.is_none()),
+            (Kind::Pod, _) => self.mark_affected_by_pod(key, old, new),
+            (Kind::Node, _) => self.mark_affected_by_node(key, new.is_none()),
             (Kind::Claim, Some(claim)) => {
                 let volumes: Vec<Key> =
                     self.children(&claim.uid, Kind::Volume).map(|(key, _)| key.clone()).collect();
@@ -173,18 +173,18 @@ impl World {
         }
     }
 
-    fn tell_of_pod(&mut self, key: &Key, old: Option<&Facts>, new: Option<&Facts>) {
+    fn mark_affected_by_pod(&mut self, key: &Key, old: Option<&Facts>, new: Option<&Facts>) {
         let takes = |facts: Option<&Facts>| facts.and_then(Facts::pod).is_some_and(facts::Pod::takes_room);
         if takes(old) && !takes(new) {
-            self.look_for_room();
+            self.mark_pods_that_fit();
         }
         let inside = |budget: &&Key| budget.namespace() == key.namespace();
         let budgets: Vec<Key> = self.keys(Kind::Budget).filter(inside).cloned().collect();
         self.dirty.extend(budgets);
     }
 
-    fn tell_of_node(&mut self, key: &Key, gone: bool) {
-        self.look_for_room();
+    fn mark_affected_by_node(&mut self, key: &Key, gone: bool) {
+        self.mark_pods_that_fit();
         let sets: Vec<Key> = self.keys(Kind::DaemonSet).cloned().collect();
         self.dirty.extend(sets);
         if gone {
@@ -196,7 +196,7 @@ impl World {
     }
 
     /// Lets those waiting pods try again that fit now, all together.
-    fn look_for_room(&mut self) {
+    fn mark_pods_that_fit(&mut self) {
         let mut fitting = Vec::new();
         for key in &self.unplaced {
             let pod = self.objects.get(key).and_then(|facts| facts.pod());
