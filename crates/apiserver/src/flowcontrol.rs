@@ -1,4 +1,4 @@
-//! API priority and fairness, simplified: a concurrency limit with fair queuing by user, so that one client cannot
+//! API priority and fairness, simplified: the rate limit of clients. A concurrency limit with fair queuing by user, so that one client cannot
 //! starve the others, and a limit on watches. Administrators and in-process clients are exempt, as in Kubernetes.
 
 use std::collections::{HashMap, VecDeque};

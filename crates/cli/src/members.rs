@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result, anyhow};
 use api::Cluster;
 use api::kinds::CLUSTER;
-use controllers::clients::way;
+use controllers::clients::client_config;
 use controllers::rest::{Collection, Error, Rest};
 use serde::Deserialize;
 
@@ -48,13 +48,13 @@ pub async fn chosen(control: &Control, names: &[String]) -> Result<Vec<Cluster>>
     Ok(all.into_iter().filter(is_meant).collect())
 }
 
-/// The way to one member.
+/// The client of one member.
 pub async fn reach(control: &Control, cluster: &Cluster) -> Result<Rest> {
     let name = &cluster.metadata.name;
     let doing = || format!("reach cluster {name}");
-    let by_secret = way(&control.rest, cluster).await.with_context(doing)?;
+    let by_secret = client_config(&control.rest, cluster).await.with_context(doing)?;
     let why_not = match by_secret {
-        Ok(way) => match way.client().await {
+        Ok(config) => match config.client().await {
             Ok(client) => return Ok(Rest::new(client)),
             Err(why_not) => why_not,
         },

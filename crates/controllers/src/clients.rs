@@ -6,7 +6,7 @@ use api::cluster::SyncMode;
 use k8s_openapi::api::core::v1::Secret;
 
 use crate::ctx::Ctx;
-use crate::members::{Unreachable, Way};
+use crate::members::{ClientConfig, Unreachable};
 use crate::rest::{Collection, Error, Rest};
 use crate::runtime::{Action, Priority};
 
@@ -20,11 +20,11 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     if ctx.members.is_given(name) || cluster.spec.sync_mode == SyncMode::Pull {
         return Ok(Action::AwaitChange);
     }
-    let changed = match way(&ctx.control, &cluster).await? {
-        Ok(way) if ctx.members.is_connected(name, &way) => false,
-        Ok(way) => match way.client().await {
+    let changed = match client_config(&ctx.control, &cluster).await? {
+        Ok(config) if ctx.members.is_connected(name, &config) => false,
+        Ok(config) => match config.client().await {
             Ok(client) => {
-                ctx.members.connect(name, way, ctx.control.beside(client));
+                ctx.members.connect(name, config, ctx.control.beside(client));
                 true
             }
             Err(why) => ctx.members.disconnect(name, &why.to_string()),
@@ -40,8 +40,11 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     Ok(Action::AwaitChange)
 }
 
-/// The way to a member that its Cluster and its Secret describe.
-pub async fn way(control: &Rest, cluster: &Cluster) -> Result<Result<Way, Unreachable>, Error> {
+/// The client configuration of a member that its Cluster and its Secret describe.
+pub async fn client_config(
+    control: &Rest,
+    cluster: &Cluster,
+) -> Result<Result<ClientConfig, Unreachable>, Error> {
     let name = &cluster.metadata.name;
     if cluster.spec.api_endpoint.is_empty() {
         return Ok(Err(Unreachable::NoEndpoint(name.clone())));
@@ -51,7 +54,7 @@ pub async fn way(control: &Rest, cluster: &Cluster) -> Result<Result<Way, Unreac
     };
     let path = Collection::new("v1", "secrets", &reference.namespace).object(&reference.name);
     Ok(match control.get::<Secret>(&path).await? {
-        Some(secret) => Way::of(cluster, &secret),
+        Some(secret) => ClientConfig::of(cluster, &secret),
         None => Err(Unreachable::NoSecret {
             cluster: name.clone(),
             namespace: reference.namespace.clone(),

@@ -15,7 +15,7 @@ use crate::taint_policies;
 
 const COMPONENT: &str = "cluster-controller";
 /// The requeue interval of a cluster that is still in use.
-const LEAVING: Duration = Duration::from_millis(500);
+const STILL_IN_USE_REQUEUE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Tends one cluster.
 pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
@@ -114,7 +114,7 @@ async fn leave(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Action, Erro
         .values()
         .any(|binding| binding.spec.clusters.iter().any(|target| target.name == *name));
     if !gone || in_use {
-        return Ok(Action::RequeueAfter(LEAVING));
+        return Ok(Action::RequeueAfter(STILL_IN_USE_REQUEUE_INTERVAL));
     }
     let finalizers: Vec<&String> =
         cluster.metadata.finalizers.iter().filter(|one| *one != finalizers::CLUSTER).collect();

@@ -23,9 +23,9 @@ use pods::{PodPage, Pods};
 use summary::Facts;
 
 /// The timeout for a member's version, kinds and nodes; what it does not return in time keeps its last value.
-const FACTS_PATIENCE: Duration = Duration::from_secs(20);
+const FACTS_TIMEOUT: Duration = Duration::from_secs(20);
 /// How soon a member is probed again while no connection to it has been attempted.
-const SOON: Duration = Duration::from_millis(200);
+const FIRST_PROBE_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Asks one cluster how it is.
 pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
@@ -40,9 +40,9 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     let member = ctx.members.member(name);
     let (ready, facts) = match (ctx.members.get(name), ctx.members.why_not(name)) {
         // No connection has been attempted yet.
-        (None, None) => return Ok(Action::RequeueAfter(SOON)),
+        (None, None) => return Ok(Action::RequeueAfter(FIRST_PROBE_RETRY_INTERVAL)),
         (None, Some(why)) => (not_ready("StatusCollectionFailed", &why), Facts::default()),
-        (Some(rest), _) => ask(&rest, settings.status_patience, &member).await,
+        (Some(rest), _) => ask(&rest, settings.status_timeout, &member).await,
     };
     let mut next = cluster.clone();
     let reported = conditions::status(&cluster.status.conditions, READY);
@@ -61,7 +61,7 @@ pub async fn reconcile(ctx: &Ctx, name: &str) -> Result<Action, Error> {
     }
     let labels = [("member_cluster", name)];
     ctx.metrics.observe_since("cluster_sync_status_duration_seconds", &labels, start);
-    Ok(Action::RequeueAfter(wait.map_or(settings.status_every, |wait| wait.min(settings.status_every))))
+    Ok(Action::RequeueAfter(wait.map_or(settings.status_interval, |wait| wait.min(settings.status_interval))))
 }
 
 /// Says that a member was lost or is back.
@@ -87,7 +87,7 @@ fn not_reachable() -> Condition {
 
 /// Whether Works are written to the member; `None` until a write was attempted, so that a restart reports nothing.
 fn dispatching(member: &Member) -> Option<Condition> {
-    Some(match member.is_left_alone()? {
+    Some(match member.is_breaker_open()? {
         false => conditions::condition(
             DISPATCHING,
             ConditionStatus::True,
@@ -104,8 +104,8 @@ fn dispatching(member: &Member) -> Option<Condition> {
 }
 
 /// Only the health probe has a short timeout: a large cluster far away takes longer to list what it has.
-async fn ask(rest: &Rest, patience: Duration, member: &Member) -> (Condition, Facts) {
-    let health = tokio::time::timeout(patience, healthy(rest)).await;
+async fn ask(rest: &Rest, timeout: Duration, member: &Member) -> (Condition, Facts) {
+    let health = tokio::time::timeout(timeout, healthy(rest)).await;
     match health.unwrap_or_else(|_| Err(Error::TimedOut { action: "ask for its health".to_owned() })) {
         Ok(()) => {}
         Err(Error::Unreachable { .. } | Error::TimedOut { .. }) => {
@@ -126,7 +126,7 @@ async fn ask(rest: &Rest, patience: Duration, member: &Member) -> (Condition, Fa
 }
 
 async fn facts(rest: &Rest, member: &Member) -> Facts {
-    let end = Instant::now() + FACTS_PATIENCE;
+    let end = Instant::now() + FACTS_TIMEOUT;
     let (version_path, nodes_path) = (Path::fixed("/version"), Path::fixed("/api/v1/nodes"));
     let version = timeout_at(end, rest.fetch::<Value>(&version_path));
     let kinds = timeout_at(end, crate::discovery::all_kinds(rest));

@@ -21,7 +21,7 @@ use crate::runtime::{Action, Priority};
 
 const COMPONENT: &str = "dependencies-distributor";
 /// The requeue interval of a binding to which others are still attached.
-const STILL_ATTACHED: Duration = Duration::from_millis(50);
+const STILL_ATTACHED_REQUEUE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Brings in line what one binding has written down that it needs.
 ///
@@ -36,11 +36,11 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     }
     let takes_along = binding.spec.propagate_deps && !leaves;
     if takes_along {
-        tell_outside(ctx, &binding);
+        record_dependencies_outside_namespace(ctx, &binding);
     }
     let held = binding.metadata.finalizers.iter().any(|one| one == DEPENDENCIES_DISTRIBUTOR);
     if !takes_along {
-        return if held { let_go(ctx, key, &binding).await } else { Ok(Action::AwaitChange) };
+        return if held { release_finalizer(ctx, key, &binding).await } else { Ok(Action::AwaitChange) };
     }
     let wanted = {
         let snapshot = ctx.cache.snapshot();
@@ -63,7 +63,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
 }
 
 /// What lies outside the namespace of a binding does not go along, whatever the binding says (M3).
-fn tell_outside(ctx: &Ctx, binding: &Binding) {
+fn record_dependencies_outside_namespace(ctx: &Ctx, binding: &Binding) {
     let outside = outside(binding);
     if outside.is_empty() {
         return;
@@ -79,11 +79,11 @@ fn tell_outside(ctx: &Ctx, binding: &Binding) {
 }
 
 /// Removes the finalizer of a binding without dependencies once no attached binding copies its clusters.
-async fn let_go(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> Result<Action, Error> {
+async fn release_finalizer(ctx: &Ctx, key: &BindingKey, binding: &Binding) -> Result<Action, Error> {
     let attached = attached_to(ctx, key, binding);
     if !attached.is_empty() {
         attached.into_iter().for_each(|template| ctx.queues.attachments.add(template, Priority::User));
-        return Ok(Action::RequeueAfter(STILL_ATTACHED));
+        return Ok(Action::RequeueAfter(STILL_ATTACHED_REQUEUE_INTERVAL));
     }
     let kept = binding.metadata.finalizers.iter().filter(|one| *one != DEPENDENCIES_DISTRIBUTOR);
     let finalizers: Vec<String> = kept.cloned().collect();

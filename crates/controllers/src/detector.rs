@@ -19,26 +19,26 @@ const COMPONENT: &str = "resource-detector";
 /// Brings one template's claim and binding in line.
 ///
 /// The claim is written first, with the record of how things stood; the binding follows. Stopping between the
-/// two changes nothing, because the next look reads the record instead of judging anew:
+/// two changes nothing, because the next reconcile reads the record instead of judging anew:
 /// - claimed, no binding yet: the record says whether the template waits for its user (R3), so a lazy claim
 ///   still waits and any other still acts. The other way round, a template without a claim that has a binding
 ///   is what static mode leaves alone (S4), and its claim would never come.
 /// - claimed by another policy, binding still of the old one: the pin shows what the binding follows, the
 ///   record what the new owner found, which is all that activation asks for.
-/// - un-claimed, binding still marked: an unclaimed look takes the marks off the binding. The policy may be
+/// - un-claimed, binding still marked: an unclaimed reconcile takes the marks off the binding. The policy may be
 ///   gone by then; nothing of it is needed.
-/// - waiting list (S3): the mark stays until the pin shows that the successor acted, so it takes a second look
-///   to remove, and that look comes with the binding's own change.
+/// - waiting list (S3): the mark stays until the pin shows that the successor acted, so it takes a second
+///   reconcile to remove it, which comes with the binding's own change.
 ///
 /// Both writes carry the resourceVersion that was decided upon: after a concurrent write this one fails, and the
 /// reconcile is repeated with the new state. Creating a binding that the cache does not know yet fails as well.
 pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
     // Read everything the decision needs, once, and decide.
     let start = Instant::now();
-    let looked = look(ctx, key);
+    let evaluated = evaluate(ctx, key);
     // Others count and attach what is there, or is no more.
     policy_status::recount(ctx, key);
-    let Some((propagation, seen)) = looked else { return let_go(ctx, key).await };
+    let Some((propagation, seen)) = evaluated else { return delete_orphaned_binding(ctx, key).await };
     dependencies::enqueue_attached(ctx, key);
     if matches!(propagation.claim, Claim::Taken(..)) {
         ctx.metrics.observe_since("resource_match_policy_duration_seconds", &[], start);
@@ -47,7 +47,7 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
         && let Some(path) = ctx.template_path(key)
     {
         let written = ctx.control.merge(&path, &marks_patch(&seen, marks)).await;
-        tell_preemption(ctx, &seen, &propagation, written.as_ref().err());
+        record_preemption(ctx, &seen, &propagation, written.as_ref().err());
         written?;
     }
     if let Some(binding) = &propagation.binding {
@@ -57,7 +57,7 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
             scheduler::place_new(ctx, &mut binding);
         }
         let written = ctx.write_binding(&key.binding(), &binding).await;
-        tell_applied(ctx, &seen, &propagation, start, written.as_ref().err());
+        record_policy_applied(ctx, &seen, &propagation, start, written.as_ref().err());
         written?;
     }
     if let Some(refusal) = &propagation.refusal {
@@ -72,7 +72,7 @@ pub async fn reconcile(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
 
 /// Deletes the binding of a template that is gone. The garbage collector does that, except where the kind itself is
 /// gone: then it cannot tell that the owner no longer exists.
-async fn let_go(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
+async fn delete_orphaned_binding(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
     let binding = ctx.cache.binding(&key.binding()).filter(|binding| TemplateKey::of(binding) == *key);
     if let Some(binding) = binding.filter(|binding| binding.metadata.deletion_timestamp.is_none())
         && ctx.cache.served().is_gone(&key.api_version, &key.kind)
@@ -84,14 +84,14 @@ async fn let_go(ctx: &Ctx, key: &TemplateKey) -> Result<Action, Error> {
 }
 
 /// The policy in Karmada's words.
-fn spoken(policy: &PolicyKey) -> String {
+fn policy_text(policy: &PolicyKey) -> String {
     match policy.namespace.as_str() {
         "" => format!("cluster policy({})", policy.name),
         namespace => format!("policy({namespace}/{})", policy.name),
     }
 }
 
-fn tell_applied(
+fn record_policy_applied(
     ctx: &Ctx,
     seen: &SeenTemplate,
     decided: &Propagation,
@@ -111,7 +111,7 @@ fn tell_applied(
         let about = [seen.regarding.clone()];
         return ctx.record_event(about, COMPONENT, EventType::Warning, "ApplyPolicyFailed", &message);
     }
-    let message = format!("Apply {} succeed", spoken(&policy.key));
+    let message = format!("Apply {} succeed", policy_text(&policy.key));
     let (api_version, kind) = (seen.regarding.api_version.as_str(), seen.regarding.kind.as_str());
     // A Pod is always one, which is an answer too.
     if decide::interpret::has_replicas(api_version, kind) || (api_version, kind) == ("v1", "Pod") {
@@ -129,10 +129,10 @@ fn tell_applied(
 
 /// Why a policy could not be applied, in Karmada's words; none if there is no policy.
 fn failure(decided: &Propagation, why: &str) -> Option<String> {
-    Some(format!("Apply {} failed: {why}", spoken(&decided.claim.policy()?.key)))
+    Some(format!("Apply {} failed: {why}", policy_text(&decided.claim.policy()?.key)))
 }
 
-fn tell_preemption(ctx: &Ctx, seen: &SeenTemplate, decided: &Propagation, error: Option<&Error>) {
+fn record_preemption(ctx: &Ctx, seen: &SeenTemplate, decided: &Propagation, error: Option<&Error>) {
     let ClaimReason::Preempted { by, from, .. } = &decided.claim.why().reason else { return };
     if error.is_some_and(Error::is_conflict) {
         return;
@@ -154,7 +154,7 @@ fn tell_preemption(ctx: &Ctx, seen: &SeenTemplate, decided: &Propagation, error:
     ctx.record_event([seen.regarding.clone()], COMPONENT, event_type, reason, &message);
 }
 
-/// What a template looked like when it was decided about.
+/// What a template evaluated like when it was decided about.
 struct SeenTemplate {
     regarding: Regarding,
     resource_version: String,
@@ -162,7 +162,7 @@ struct SeenTemplate {
     annotations: std::collections::BTreeMap<String, String>,
 }
 
-fn look(ctx: &Ctx, key: &TemplateKey) -> Option<(Propagation, SeenTemplate)> {
+fn evaluate(ctx: &Ctx, key: &TemplateKey) -> Option<(Propagation, SeenTemplate)> {
     let snapshot = ctx.cache.snapshot();
     let propagation = snapshot.look(key, Interpreters::BUILT_IN)?;
     let template = snapshot.templates.get(key)?;

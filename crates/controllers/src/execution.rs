@@ -17,20 +17,20 @@ use crate::member_client::MemberClient;
 use crate::rest::{Collection, Error, Path};
 use crate::runtime::{Action, Priority};
 
-mod place;
+mod ownership;
 mod report;
 
-use place::Ownership;
+use ownership::Ownership;
 use report::{Counted, Outcome};
 
-/// How soon a member is asked again that refused a manifest for a reason that nothing announces the end of.
-const REFUSED: Duration = Duration::from_secs(30);
-/// How soon a manifest is tried again whose namespace came while it was refused.
-const AT_ONCE: Duration = Duration::from_millis(5);
+/// The retry interval of a manifest that the member refused for a reason whose end no watch reports.
+const REFUSED_RETRY_INTERVAL: Duration = Duration::from_secs(30);
+/// The retry interval of a manifest whose namespace was created while it was refused.
+const NAMESPACE_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 /// The retry interval while the owner of a Work is unclear.
-const UNCLEAR: Duration = Duration::from_secs(1);
-/// How soon it is looked again whether there is a client for the member.
-const NO_CLIENT: Duration = Duration::from_secs(2);
+const UNCLEAR_OWNER_RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// The retry interval while there is no client for the member.
+const NO_CLIENT_RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Brings one member's object in line with its Work.
 pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Action, Error> {
@@ -45,7 +45,7 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Action, Error> {
         return Ok(Action::AwaitChange);
     };
     if work.metadata.deletion_timestamp.is_some() {
-        return take_back(ctx, key, cluster, &work, &path).await;
+        return remove_from_member(ctx, key, cluster, &work, &path).await;
     }
     // It ends with its execution namespace anyway, but Kubernetes gets to that after five seconds and, as the
     // Work is not gone at once then, comes back after eight more.
@@ -54,10 +54,10 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Action, Error> {
         return Ok(Action::AwaitChange);
     }
     let mut refused = None;
-    match place::standing(ctx, &work).await? {
+    match ownership::find_ownership(ctx, &work).await? {
         Ownership::Backed => {}
         Ownership::Foreign(why) => refused = Some(why),
-        Ownership::Unclear => return Ok(Action::RequeueAfter(UNCLEAR)),
+        Ownership::Unclear => return Ok(Action::RequeueAfter(UNCLEAR_OWNER_RETRY_INTERVAL)),
         Ownership::Abandoned => {
             ctx.control.delete(&path, Some(&work.metadata.uid)).await?;
             return Ok(Action::AwaitChange);
@@ -70,28 +70,28 @@ pub async fn reconcile(ctx: &Ctx, key: &WorkKey) -> Result<Action, Error> {
     let mut next = work.status.clone();
     conditions::set(&mut next.conditions, dispatching(&work), (ctx.now)());
     let start = Instant::now();
-    let visit = match refused {
+    let delivery = match refused {
         Some(why) => Delivery::refused(why.to_string()),
-        None => visit(ctx, key, cluster, &work).await?,
+        None => deliver_work(ctx, key, cluster, &work).await?,
     };
-    report::tell_written(ctx, &work, &visit.outcomes, start);
+    report::record_writes(ctx, &work, &delivery.outcomes, start);
     // The member's status follows within moments, and both are written together. Until then the member itself shows
     // what it has.
-    if report::is_first_delivery(&visit.outcomes) {
-        return Ok(sooner(visit.next, Action::RequeueDebounced));
+    if report::is_first_delivery(&delivery.outcomes) {
+        return Ok(earlier(delivery.next, Action::RequeueDebounced));
     }
-    if !visit.outcomes.is_empty() {
-        report::report(&work, &mut next, &visit.outcomes, (ctx.now)());
+    if !delivery.outcomes.is_empty() {
+        report::report(&work, &mut next, &delivery.outcomes, (ctx.now)());
     }
     if next != work.status {
         let version = &work.metadata.resource_version;
         ctx.control.write_status(&path, version, &work.status, &next).await?;
     }
-    report::tell_changes(ctx, &work, &next);
-    Ok(visit.next)
+    report::record_status_changes(ctx, &work, &next);
+    Ok(delivery.next)
 }
 
-/// What came of a visit to the member; no outcomes if it was not visited.
+/// The result of a delivery to the member; no outcomes if no request was sent.
 struct Delivery {
     outcomes: Vec<Outcome>,
     next: Action,
@@ -107,23 +107,23 @@ impl Delivery {
     }
 }
 
-async fn visit(ctx: &Ctx, key: &WorkKey, cluster: &Cluster, work: &Work) -> Result<Delivery, Error> {
+async fn deliver_work(ctx: &Ctx, key: &WorkKey, cluster: &Cluster, work: &Work) -> Result<Delivery, Error> {
     // A cluster that becomes ready brings its Works here again.
     if conditions::status(&cluster.status.conditions, READY) != Some(ConditionStatus::True) {
         return Ok(Delivery::later(Action::AwaitChange));
     }
     let Some(reach) = MemberClient::of(ctx, &key.cluster) else {
-        return Ok(Delivery::later(Action::RequeueAfter(NO_CLIENT)));
+        return Ok(Delivery::later(Action::RequeueAfter(NO_CLIENT_RETRY_INTERVAL)));
     };
     if let Some(pause) = reach.member.pause() {
         return Ok(Delivery::later(Action::RequeueAfter(pause)));
     }
-    let mut visit = Delivery::later(Action::AwaitChange);
+    let mut delivery = Delivery::later(Action::AwaitChange);
     for (place, manifest) in work.spec.workload.manifests.iter().enumerate() {
-        match deliver(ctx, &reach, key, work, (place, manifest)).await {
+        match deliver_manifest(ctx, &reach, key, work, (place, manifest)).await {
             Ok((outcome, next)) => {
-                visit.outcomes.push(outcome);
-                visit.next = sooner(visit.next, next);
+                delivery.outcomes.push(outcome);
+                delivery.next = earlier(delivery.next, next);
             }
             // The whole member is unreachable, which its Cluster's conditions say; the Work keeps its last status.
             Err(error) if error.is_outage() => {
@@ -132,10 +132,10 @@ async fn visit(ctx: &Ctx, key: &WorkKey, cluster: &Cluster, work: &Work) -> Resu
             Err(error) => return Err(error),
         }
     }
-    Ok(visit)
+    Ok(delivery)
 }
 
-fn sooner(one: Action, other: Action) -> Action {
+fn earlier(one: Action, other: Action) -> Action {
     match (one, other) {
         (Action::AwaitChange, next) | (next, Action::AwaitChange) => next,
         (Action::RequeueDebounced, _) | (_, Action::RequeueDebounced) => Action::RequeueDebounced,
@@ -144,7 +144,7 @@ fn sooner(one: Action, other: Action) -> Action {
 }
 
 /// Writes one manifest unless something holds it or the member has it already.
-async fn deliver(
+async fn deliver_manifest(
     ctx: &Ctx,
     reach: &MemberClient<'_>,
     key: &WorkKey,
@@ -153,9 +153,9 @@ async fn deliver(
 ) -> Result<(Outcome, Action), Error> {
     let recreating = report::was_applied(work);
     let failed = |why: String, next| Ok((Outcome::Failed { why, recreating: false }, next));
-    let Some(path) = place::path(ctx, reach, manifest).await? else {
+    let Some(path) = ownership::manifest_path(ctx, reach, manifest).await? else {
         let why = format!("{} {} is not served", text(manifest, "apiVersion"), text(manifest, "kind"));
-        return failed(why, Action::RequeueAfter(REFUSED));
+        return failed(why, Action::RequeueAfter(REFUSED_RETRY_INTERVAL));
     };
     let live = match reach.call(reach.rest.get::<Value>(&path)).await? {
         Some(object) if reach.member.has(work, place, manifest, &object) => {
@@ -165,7 +165,9 @@ async fn deliver(
     };
     let mut wanted = match dispatch(work, manifest, live.as_ref()) {
         Dispatch::Held => return Ok((Outcome::Held(live), Action::AwaitChange)),
-        Dispatch::Refused(conflict) => return failed(conflict.to_string(), Action::RequeueAfter(REFUSED)),
+        Dispatch::Refused(conflict) => {
+            return failed(conflict.to_string(), Action::RequeueAfter(REFUSED_RETRY_INTERVAL));
+        }
         Dispatch::Apply(wanted) => wanted,
     };
     // What was decided about one object must not hit another of the same name.
@@ -179,7 +181,7 @@ async fn deliver(
     match applied {
         Ok(object) => {
             let first = reach.member.note_applied(work, place, &object);
-            bring_those_who_waited(ctx, reach, key, manifest);
+            enqueue_works_awaiting_namespace(ctx, reach, key, manifest);
             match live.is_some_and(|live| revision(&live) == revision(&object)) {
                 true => Ok((Outcome::Has(object), Action::AwaitChange)),
                 false => Ok((Outcome::Written { object, recreating, first }, Action::AwaitChange)),
@@ -190,7 +192,7 @@ async fn deliver(
         Err(error) => {
             let next = match &error {
                 Error::NotFound { .. } => await_namespace(reach, key, manifest).await?,
-                _ => Action::RequeueAfter(REFUSED),
+                _ => Action::RequeueAfter(REFUSED_RETRY_INTERVAL),
             };
             Ok((Outcome::Failed { why: error.to_string(), recreating }, next))
         }
@@ -211,16 +213,16 @@ fn revision(object: &Value) -> &Value {
 async fn await_namespace(reach: &MemberClient<'_>, key: &WorkKey, manifest: &Value) -> Result<Action, Error> {
     let namespace = text(&manifest["metadata"], "namespace");
     if namespace.is_empty() {
-        return Ok(Action::RequeueAfter(REFUSED));
+        return Ok(Action::RequeueAfter(REFUSED_RETRY_INTERVAL));
     }
     reach.member.wait_for(namespace, &key.name);
-    // It may have come before it was waited for.
+    // It may have been created before the Work was registered as waiting.
     let path = Collection::new("v1", "namespaces", "").object(namespace);
-    let came = reach.call(reach.rest.get::<Value>(&path)).await?.is_some();
-    Ok(Action::RequeueAfter(if came { AT_ONCE } else { REFUSED }))
+    let exists = reach.call(reach.rest.get::<Value>(&path)).await?.is_some();
+    Ok(Action::RequeueAfter(if exists { NAMESPACE_RETRY_INTERVAL } else { REFUSED_RETRY_INTERVAL }))
 }
 
-fn bring_those_who_waited(ctx: &Ctx, reach: &MemberClient<'_>, key: &WorkKey, manifest: &Value) {
+fn enqueue_works_awaiting_namespace(ctx: &Ctx, reach: &MemberClient<'_>, key: &WorkKey, manifest: &Value) {
     if (text(manifest, "apiVersion"), text(manifest, "kind")) != ("v1", "Namespace") {
         return;
     }
@@ -229,8 +231,8 @@ fn bring_those_who_waited(ctx: &Ctx, reach: &MemberClient<'_>, key: &WorkKey, ma
     }
 }
 
-/// Takes a deleted Work's object out of its member, then lets the Work go.
-async fn take_back(
+/// Deletes a deleted Work's object from its member, then removes the Work's finalizer.
+async fn remove_from_member(
     ctx: &Ctx,
     key: &WorkKey,
     cluster: &Cluster,
@@ -251,12 +253,12 @@ async fn take_back(
             _ => {}
         }
         let Some(reach) = MemberClient::of(ctx, &key.cluster) else {
-            return Ok(Action::RequeueAfter(NO_CLIENT));
+            return Ok(Action::RequeueAfter(NO_CLIENT_RETRY_INTERVAL));
         };
         if let Some(pause) = reach.member.pause() {
             return Ok(Action::RequeueAfter(pause));
         }
-        match withdraw_from(ctx, &reach, work, cluster, manifest).await {
+        match remove_manifest(ctx, &reach, work, cluster, manifest).await {
             Err(error) if error.is_outage() => return Ok(Action::RequeueAfter(reach.member.retry())),
             gone => gone?,
         }
@@ -271,7 +273,7 @@ async fn take_back(
     }
 }
 
-async fn withdraw_from(
+async fn remove_manifest(
     ctx: &Ctx,
     reach: &MemberClient<'_>,
     work: &Work,
@@ -279,7 +281,7 @@ async fn withdraw_from(
     manifest: &Value,
 ) -> Result<(), Error> {
     // What a member does not serve it does not have.
-    let Some(path) = place::path(ctx, reach, manifest).await? else { return Ok(()) };
+    let Some(path) = ownership::manifest_path(ctx, reach, manifest).await? else { return Ok(()) };
     let live = reach.call(reach.rest.get::<Value>(&path)).await?.unwrap_or_default();
     match withdraw(work, Some(&live).filter(|live| live.is_object()), cluster) {
         Withdraw::Delete => {
@@ -288,7 +290,7 @@ async fn withdraw_from(
             deleted
         }
         Withdraw::Release { labels, annotations } => {
-            let mut patch = without(&labels, &annotations);
+            let mut patch = removal_patch(&labels, &annotations);
             patch["metadata"]["resourceVersion"] = revision(&live).clone();
             match reach.call(reach.rest.merge(&path, &patch)).await {
                 Err(Error::NotFound { .. }) | Ok(_) => Ok(()),
@@ -300,7 +302,7 @@ async fn withdraw_from(
 }
 
 /// A patch that takes these labels and annotations away.
-fn without(labels: &[String], annotations: &[String]) -> Value {
+fn removal_patch(labels: &[String], annotations: &[String]) -> Value {
     let nulls = |keys: &[String]| -> Value { keys.iter().map(|key| (key.clone(), Value::Null)).collect() };
     json!({ "metadata": { "labels": nulls(labels), "annotations": nulls(annotations) } })
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use decide::skipped::Unreadable;
 use decide::{Gates, SkippedResources};
 
-/// Every switch of the control plane. All of them change decisions today.
+/// Every feature gate of the control plane. All of them change decisions today.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeatureGates {
     /// Those that `decide` asks for.
@@ -39,10 +39,10 @@ pub enum Error {
 }
 
 /// Where the value of a gate lives.
-type Switch = fn(&mut FeatureGates) -> &mut bool;
+type GateField = fn(&mut FeatureGates) -> &mut bool;
 
 /// Gates that can be switched.
-const SWITCHES: [(&str, Switch); 7] = [
+const CONFIGURABLE: [(&str, GateField); 7] = [
     ("Failover", |feature_gates| &mut feature_gates.gates.failover),
     ("MultiplePodTemplatesScheduling", |feature_gates| &mut feature_gates.gates.components),
     ("PriorityBasedScheduling", |feature_gates| &mut feature_gates.gates.schedule_priority),
@@ -53,8 +53,8 @@ const SWITCHES: [(&str, Switch); 7] = [
 ];
 
 /// The names of Karmada's flags for skipped namespaces and kinds.
-const NAMESPACES_LEFT_OUT: &str = "skipped-propagating-namespaces";
-const KINDS_LEFT_OUT: &str = "skipped-propagating-apis";
+const SKIPPED_NAMESPACES_FLAG: &str = "skipped-propagating-namespaces";
+const SKIPPED_KINDS_FLAG: &str = "skipped-propagating-apis";
 
 /// Karmada's other gates, with the value that Longshore behaves by. Naming one with that value is fine, so
 /// that a Karmada command line can be taken over.
@@ -82,8 +82,8 @@ pub fn parse(text: &str) -> Result<FeatureGates, Error> {
 }
 
 fn set(feature_gates: &mut FeatureGates, name: &str, value: bool) -> Result<(), Error> {
-    if let Some((_, switch)) = SWITCHES.iter().find(|(known, _)| *known == name) {
-        *switch(feature_gates) = value;
+    if let Some((_, field)) = CONFIGURABLE.iter().find(|(known, _)| *known == name) {
+        *field(feature_gates) = value;
         return Ok(());
     }
     match FIXED.iter().find(|(known, _)| *known == name) {
@@ -94,40 +94,39 @@ fn set(feature_gates: &mut FeatureGates, name: &str, value: bool) -> Result<(), 
 }
 
 impl FeatureGates {
-    /// Parses the output of [`FeatureGates::told`]; unknown names belong to a newer control plane and are ignored. A
+    /// Parses the output of [`FeatureGates::to_map`]; unknown names belong to a newer control plane and are ignored. A
     /// list that cannot be parsed is an error: a user may have written it by hand, to plan before the controllers run.
-    pub fn heard(told: &BTreeMap<String, String>) -> Result<Self, Unreadable> {
+    pub fn from_map(map: &BTreeMap<String, String>) -> Result<Self, Unreadable> {
         let mut feature_gates = FeatureGates::default();
-        for (name, switch) in SWITCHES {
-            if let Some(value) = told.get(name).and_then(|value| value.parse().ok()) {
-                *switch(&mut feature_gates) = value;
+        for (name, field) in CONFIGURABLE {
+            if let Some(value) = map.get(name).and_then(|value| value.parse().ok()) {
+                *field(&mut feature_gates) = value;
             }
         }
-        let list = |name: &str| told.get(name).map_or("", String::as_str);
+        let list = |name: &str| map.get(name).map_or("", String::as_str);
         feature_gates.gates.skipped =
-            SkippedResources::read(list(NAMESPACES_LEFT_OUT), list(KINDS_LEFT_OUT))?;
+            SkippedResources::read(list(SKIPPED_NAMESPACES_FLAG), list(SKIPPED_KINDS_FLAG))?;
         Ok(feature_gates)
     }
 
     /// Every gate with its value, and the skipped namespaces and kinds, for other processes to read.
-    pub fn told(&self) -> BTreeMap<String, String> {
+    pub fn to_map(&self) -> BTreeMap<String, String> {
         let mut feature_gates = self.clone();
-        let gates = SWITCHES.iter().map(|(name, switch)| (*name, switch(&mut feature_gates).to_string()));
-        let mut told: BTreeMap<String, String> =
-            gates.map(|(name, value)| (name.to_owned(), value)).collect();
+        let gates = CONFIGURABLE.iter().map(|(name, field)| (*name, field(&mut feature_gates).to_string()));
+        let mut map: BTreeMap<String, String> = gates.map(|(name, value)| (name.to_owned(), value)).collect();
         // Empty lists are written as well, because an earlier writer may have set them.
-        told.extend(self.skipped().map(|(name, list)| (name.to_owned(), list.to_owned())));
-        told
+        map.extend(self.skipped().map(|(name, list)| (name.to_owned(), list.to_owned())));
+        map
     }
 
     /// The gates that differ from their default, as `Name=value`, sorted, then the skipped namespaces and kinds.
     pub fn changed(&self) -> Vec<String> {
         let (mut feature_gates, mut defaults) = (self.clone(), FeatureGates::default());
-        let differs = |(name, switch): &(&str, Switch)| {
-            let value = *switch(&mut feature_gates);
-            (value != *switch(&mut defaults)).then(|| format!("{name}={value}"))
+        let differs = |(name, field): &(&str, GateField)| {
+            let value = *field(&mut feature_gates);
+            (value != *field(&mut defaults)).then(|| format!("{name}={value}"))
         };
-        let gates = SWITCHES.iter().filter_map(differs);
+        let gates = CONFIGURABLE.iter().filter_map(differs);
         let skipped = self.skipped().filter(|(_, list)| !list.is_empty());
         let skipped = skipped.map(|(name, list)| format!("{name}={list}"));
         gates.chain(skipped).collect()
@@ -135,14 +134,14 @@ impl FeatureGates {
 
     fn skipped(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let (namespaces, kinds) = self.gates.skipped.texts();
-        [(NAMESPACES_LEFT_OUT, namespaces), (KINDS_LEFT_OUT, kinds)].into_iter()
+        [(SKIPPED_NAMESPACES_FLAG, namespaces), (SKIPPED_KINDS_FLAG, kinds)].into_iter()
     }
 }
 
 /// Every name that is understood, sorted.
 fn known() -> Vec<&'static str> {
     let mut names: Vec<&str> =
-        SWITCHES.iter().map(|(name, _)| *name).chain(FIXED.iter().map(|(name, _)| *name)).collect();
+        CONFIGURABLE.iter().map(|(name, _)| *name).chain(FIXED.iter().map(|(name, _)| *name)).collect();
     names.sort_unstable();
     names
 }
@@ -163,17 +162,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_what_is_heard() {
+    fn gates_survive_the_config_map() {
         let feature_gates = parse("StaticPolicy=true,Failover=false").expect("known gates");
-        let mut told = feature_gates.told();
-        assert_eq!(FeatureGates::heard(&told), Ok(feature_gates));
-        told.insert("OfTomorrow".to_owned(), "true".to_owned());
-        told.remove("Failover");
-        assert_eq!(FeatureGates::heard(&told), Ok(parse("StaticPolicy=true").expect("a known gate")));
-        assert_eq!(FeatureGates::heard(&BTreeMap::new()), Ok(FeatureGates::default()));
+        let mut map = feature_gates.to_map();
+        assert_eq!(FeatureGates::from_map(&map), Ok(feature_gates));
+        map.insert("OfTomorrow".to_owned(), "true".to_owned());
+        map.remove("Failover");
+        assert_eq!(FeatureGates::from_map(&map), Ok(parse("StaticPolicy=true").expect("a known gate")));
+        assert_eq!(FeatureGates::from_map(&BTreeMap::new()), Ok(FeatureGates::default()));
         let skipped = SkippedResources::read("lab-.*,velero", "v1/Secret").expect("readable");
         let feature_gates = FeatureGates { gates: Gates { skipped, ..Gates::default() } };
-        assert_eq!(FeatureGates::heard(&feature_gates.told()).as_ref(), Ok(&feature_gates));
+        assert_eq!(FeatureGates::from_map(&feature_gates.to_map()).as_ref(), Ok(&feature_gates));
         let changed = ["skipped-propagating-namespaces=lab-.*,velero", "skipped-propagating-apis=v1/Secret"];
         assert_eq!(feature_gates.changed(), changed);
     }

@@ -87,10 +87,10 @@ struct Lease {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
     /// The process is shutting down.
-    #[error("it was told to stop")]
+    #[error("the process is shutting down")]
     Shutdown,
     /// It led, and the Lease is no longer its own.
-    #[error("somebody else took it")]
+    #[error("another replica took it")]
     Taken,
     /// It led, and the Lease was not renewed in time; the last failure.
     #[error("it was not renewed in time: {0}")]
@@ -125,8 +125,8 @@ impl LeaderElector {
                 return Ended::Late(failure.unwrap_or_default());
             }
             // A connection that died costs one try and not the lead.
-            let patience = (self.terms.renew / 3).min(self.left(leads_until));
-            let tried = tokio::time::timeout(patience, self.attempt(&mut observed)).await;
+            let timeout = (self.terms.renew / 3).min(self.left(leads_until));
+            let tried = tokio::time::timeout(timeout, self.attempt(&mut observed)).await;
             let late = || Error::TimedOut { action: format!("take or renew {}", self.path()) };
             let tried = tried.unwrap_or_else(|_| Err(late()));
             match &tried {
@@ -142,7 +142,7 @@ impl LeaderElector {
                 Ok(false) if leads_until.is_some() => return Ended::Taken,
                 Ok(false) | Err(_) => {}
             }
-            failure = self.tell(tried.err(), failure);
+            failure = self.log_failure(tried.err(), failure);
             let pause = self.terms.retry.min(self.left(leads_until));
             tokio::select! {
                 biased;
@@ -159,10 +159,10 @@ impl LeaderElector {
 
     /// Logs what keeps this replica from leading, once per cause: such a replica is healthy otherwise, and the cause
     /// would go unnoticed.
-    fn tell(&self, error: Option<Error>, told: Option<String>) -> Option<String> {
+    fn log_failure(&self, error: Option<Error>, logged: Option<String>) -> Option<String> {
         let error = error?;
         let failure = error.to_string();
-        if told.as_ref() != Some(&failure) {
+        if logged.as_ref() != Some(&failure) {
             let lease = format!("{}/{}", self.namespace, self.name);
             tracing::warn!(lease, error = failure, hint = hint(&error), "the lease cannot be had");
         }

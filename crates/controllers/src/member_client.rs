@@ -27,8 +27,8 @@ impl<'a> MemberClient<'a> {
 
     /// Waits for an answer, but not for ever.
     pub async fn call<T>(&self, request: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        let patience = self.ctx.members.settings().patience;
-        let answer = tokio::time::timeout(patience, request)
+        let timeout = self.ctx.members.settings().request_timeout;
+        let answer = tokio::time::timeout(timeout, request)
             .await
             .unwrap_or_else(|_| Err(Error::TimedOut { action: format!("ask {}", self.cluster) }));
         let outage = answer.as_ref().is_err_and(Error::is_outage);

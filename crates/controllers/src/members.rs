@@ -20,23 +20,23 @@ mod breaker;
 mod remote;
 
 pub use breaker::Breaker;
-pub use remote::{Unreachable, Way};
+pub use remote::{ClientConfig, Unreachable};
 
 /// How many times as long as it took to count a member's pods they are not counted again: there may be tens of thousands,
 /// and all of them are read.
-const COUNTING_PAUSE: u32 = 10;
+const POD_COUNT_PAUSE_FACTOR: u32 = 10;
 
-/// How patient the control plane is with its members.
+/// Timeouts, intervals and limits of requests to members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// How often a member is asked how it is.
-    pub status_every: Duration,
-    /// How long it may take to say how it is.
-    pub status_patience: Duration,
+    /// How often the status of a member is requested.
+    pub status_interval: Duration,
+    /// How long its answer may take.
+    pub status_timeout: Duration,
     /// How long a change of its health has to last.
     pub health: Thresholds,
     /// How long a request to a member may take.
-    pub patience: Duration,
+    pub request_timeout: Duration,
     /// How many requests may fail in a row before the circuit breaker opens.
     pub failures_max: u32,
     /// How long the breaker stays open at first; it doubles with each probe that fails.
@@ -48,10 +48,10 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            status_every: Duration::from_secs(10),
-            status_patience: Duration::from_secs(5),
+            status_interval: Duration::from_secs(10),
+            status_timeout: Duration::from_secs(5),
             health: Thresholds { success: Duration::from_secs(30), failure: Duration::from_secs(30) },
-            patience: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(10),
             failures_max: 5,
             pause_min: Duration::from_secs(1),
             pause_max: Duration::from_secs(60),
@@ -64,7 +64,7 @@ impl Default for Settings {
 struct Reached {
     rest: Rest,
     /// How it is reached; none if the composition root said so.
-    way: Option<Way>,
+    config: Option<ClientConfig>,
     /// Cancelled when another takes its place.
     replaced: CancellationToken,
 }
@@ -88,19 +88,19 @@ impl Members {
         Self(Arc::new(Inner { settings, ..Inner::default() }))
     }
 
-    /// How patient the control plane is.
+    /// The timeouts and limits of each member.
     pub fn settings(&self) -> &Settings {
         &self.0.settings
     }
 
     /// Makes a member reachable, whatever its Cluster says.
     pub fn insert(&self, name: &str, rest: Rest) {
-        self.put(name, Reached { rest, way: None, replaced: CancellationToken::new() });
+        self.put(name, Reached { rest, config: None, replaced: CancellationToken::new() });
     }
 
-    /// Makes a member reachable the way that its Cluster says.
-    pub fn connect(&self, name: &str, way: Way, rest: Rest) {
-        self.put(name, Reached { rest, way: Some(way), replaced: CancellationToken::new() });
+    /// Connects a member with the client configuration that its Cluster and Secret describe.
+    pub fn connect(&self, name: &str, config: ClientConfig, rest: Rest) {
+        self.put(name, Reached { rest, config: Some(config), replaced: CancellationToken::new() });
     }
 
     fn put(&self, name: &str, reached: Reached) {
@@ -113,17 +113,17 @@ impl Members {
     }
 
     fn reached(&self, name: &str) -> Option<Reached> {
-        self.0.reach.look(|reach| reach.get(name).cloned())
+        self.0.reach.read(|reach| reach.get(name).cloned())
     }
 
     /// Whether the composition root said how to reach a member.
     pub fn is_given(&self, name: &str) -> bool {
-        self.reached(name).is_some_and(|reached| reached.way.is_none())
+        self.reached(name).is_some_and(|reached| reached.config.is_none())
     }
 
-    /// Whether a member is reached this way already.
-    pub fn is_connected(&self, name: &str, way: &Way) -> bool {
-        self.reached(name).is_some_and(|reached| reached.way.as_ref() == Some(way))
+    /// Whether the client of a member has this configuration already.
+    pub fn is_connected(&self, name: &str, config: &ClientConfig) -> bool {
+        self.reached(name).is_some_and(|reached| reached.config.as_ref() == Some(config))
     }
 
     /// Notes why a member cannot be reached; true when that is new.
@@ -150,7 +150,7 @@ impl Members {
         }
     }
 
-    /// The way to a member.
+    /// The client of a member.
     pub fn get(&self, name: &str) -> Option<Rest> {
         self.reached(name).map(|reached| reached.rest)
     }
@@ -168,7 +168,7 @@ impl Members {
 
     /// The names of all of them.
     pub fn names(&self) -> Vec<String> {
-        self.0.reach.look(|reach| reach.keys().cloned().collect())
+        self.0.reach.read(|reach| reach.keys().cloned().collect())
     }
 
     /// What is remembered of a member.
@@ -199,7 +199,7 @@ struct Memory {
     /// What the last answers to the question of health were, and since when.
     health: Option<(bool, Instant)>,
     /// The last renewal of its agent, and when it was observed.
-    heard: Option<(String, Instant)>,
+    agent_status: Option<(String, Instant)>,
     /// When its pods may be counted again; none before the first time.
     uncounted_until: Option<Instant>,
 }
@@ -211,7 +211,7 @@ impl Member {
             delivered: HashMap::new(),
             waiting: BTreeMap::new(),
             health: None,
-            heard: None,
+            agent_status: None,
             uncounted_until: None,
         };
         Self { settings, memory: Mutex::new(memory) }
@@ -237,7 +237,7 @@ impl Member {
     }
 
     /// True while the circuit breaker is open; `None` until a request was attempted.
-    pub fn is_left_alone(&self) -> Option<bool> {
+    pub fn is_breaker_open(&self) -> Option<bool> {
         self.memory().breaker.is_open()
     }
 
@@ -256,13 +256,13 @@ impl Member {
     }
 
     /// For how long the status of the member's agent has not changed from this one.
-    pub fn note_status(&self, news: &str) -> Duration {
+    pub fn note_status(&self, status: &str) -> Duration {
         let mut memory = self.memory();
         let now = Instant::now();
-        match &memory.heard {
-            Some((before, since)) if before == news => now - *since,
+        match &memory.agent_status {
+            Some((before, since)) if before == status => now - *since,
             _ => {
-                memory.heard = Some((news.to_owned(), now));
+                memory.agent_status = Some((status.to_owned(), now));
                 Duration::ZERO
             }
         }
@@ -275,7 +275,7 @@ impl Member {
 
     /// Notes how long it took to count the member's pods: the longer that takes, the less often it is done.
     pub fn counted(&self, took: Duration) {
-        self.memory().uncounted_until = Some(Instant::now() + took * COUNTING_PAUSE);
+        self.memory().uncounted_until = Some(Instant::now() + took * POD_COUNT_PAUSE_FACTOR);
     }
 
     /// Whether the member's object is what the Work last made of it.
@@ -330,11 +330,11 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_takes_long_to_count_is_counted_seldom() {
+    async fn pods_that_take_long_to_count_are_counted_less_often() {
         let member = Member::new(Settings::default());
-        assert!(member.may_count(), "nobody has counted yet");
+        assert!(member.may_count(), "not counted yet");
         member.counted(Duration::from_millis(50));
-        tokio::time::advance(Settings::default().status_every).await;
+        tokio::time::advance(Settings::default().status_interval).await;
         assert!(member.may_count(), "quickly counted, so every time");
         member.counted(Duration::from_secs(6));
         tokio::time::advance(Duration::from_secs(59)).await;

@@ -10,7 +10,7 @@ use crate::runtime::Action;
 use std::time::Duration;
 
 /// The requeue interval of a policy that still has claims.
-const STILL_CLAIMED: Duration = Duration::from_millis(50);
+const STILL_CLAIMED_REQUEUE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Releases one policy if it may go.
 pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Action, Error> {
@@ -22,7 +22,7 @@ pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Action, Error> {
         snapshot.templates.claimed(policy.id()).next().is_some()
     };
     if claimed {
-        return Ok(Action::RequeueAfter(STILL_CLAIMED));
+        return Ok(Action::RequeueAfter(STILL_CLAIMED_REQUEUE_INTERVAL));
     }
     let kind = match key.namespace.as_str() {
         "" => &kinds::CLUSTER_PROPAGATION_POLICY,

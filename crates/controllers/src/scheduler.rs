@@ -17,11 +17,11 @@ use crate::runtime::Action;
 
 const COMPONENT: &str = "karmada-scheduler";
 /// The retry interval of a binding that could not be placed; capacity may come back unannounced.
-const RETRY: Duration = Duration::from_secs(10);
+const UNSCHEDULABLE_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// Reason of the event and of the condition of a binding that is about something outside its namespace.
 const IGNORED: &str = "ResourceOutsideNamespace";
 /// How often in a row a status is written that others write, too.
-const STATUS_TRIES: usize = 4;
+const STATUS_WRITE_ATTEMPTS_MAX: usize = 4;
 
 /// Places one binding.
 pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
@@ -47,7 +47,9 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     written?;
     match outcome {
         // Which clusters may run it changes with the clusters, and they bring it here again.
-        Placement::Kept { failure, .. } if !failure.is_no_fit() => Ok(Action::RequeueAfter(RETRY)),
+        Placement::Kept { failure, .. } if !failure.is_no_fit() => {
+            Ok(Action::RequeueAfter(UNSCHEDULABLE_RETRY_INTERVAL))
+        }
         _ => Ok(Action::AwaitChange),
     }
 }
@@ -136,7 +138,7 @@ async fn write_status(
         tries += 1;
         let error = match ctx.control.write_status(path, version, &before, &binding.status).await {
             Ok(_) => return Ok(true),
-            Err(error) if error.is_conflict() && tries < STATUS_TRIES => error,
+            Err(error) if error.is_conflict() && tries < STATUS_WRITE_ATTEMPTS_MAX => error,
             Err(error) => return Err(error),
         };
         let fresh = ctx.control.get::<Binding>(path).await?;

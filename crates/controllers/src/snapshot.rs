@@ -23,9 +23,9 @@ mod secrets;
 pub use secrets::{hide_values, is_secret};
 
 /// How many collections are read at once.
-const AT_ONCE: usize = 8;
+const CONCURRENT_LISTS_MAX: usize = 8;
 /// How often a list is restarted whose continue token has expired.
-const TRIES: usize = 3;
+const LIST_ATTEMPTS_MAX: usize = 3;
 
 /// The kinds that decisions depend on, in an order in which inserting the later ones is cheap.
 const RULES: [&Kind; 8] = [
@@ -111,7 +111,7 @@ async fn rules(control: &Rest) -> Result<Vec<Vec<Value>>, Error> {
             listed => listed,
         }
     });
-    lists.buffered(AT_ONCE).try_collect().await
+    lists.buffered(CONCURRENT_LISTS_MAX).try_collect().await
 }
 
 async fn templates(control: &Rest, kinds: &[TemplateKind]) -> Result<Vec<Vec<Template>>, Error> {
@@ -120,7 +120,7 @@ async fn templates(control: &Rest, kinds: &[TemplateKind]) -> Result<Vec<Vec<Tem
         let types = TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
         list(control, collection, types, template)
     });
-    lists.buffered(AT_ONCE).try_collect().await
+    lists.buffered(CONCURRENT_LISTS_MAX).try_collect().await
 }
 
 async fn bindings(control: &Rest) -> Result<Vec<Binding>, Error> {
@@ -184,7 +184,7 @@ async fn list<T: Send>(
         };
         match control.pages(&collection, "", each).await {
             Ok(_) => return Ok(objects),
-            Err(rest::Error::Refused { code: 410, .. }) if tries < TRIES => tries += 1,
+            Err(rest::Error::Refused { code: 410, .. }) if tries < LIST_ATTEMPTS_MAX => tries += 1,
             Err(source) => return Err(Error::List { kind: types.kind, source }),
         }
     }

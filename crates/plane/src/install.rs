@@ -131,7 +131,7 @@ pub async fn publish_gates(
 ) -> Result<(), Error> {
     let limits = [(MAX_MOVED, budget.moved), (MAX_DELETED, budget.deleted)];
     let limits = limits.into_iter().filter_map(|(name, limit)| Some((name.to_owned(), limit?.to_string())));
-    let data: BTreeMap<String, String> = feature_gates.told().into_iter().chain(limits).collect();
+    let data: BTreeMap<String, String> = feature_gates.to_map().into_iter().chain(limits).collect();
     let note = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -145,7 +145,7 @@ pub async fn publish_gates(
 pub async fn published_gates(control: &Rest) -> Result<FeatureGates, NoteError> {
     let note: Option<Value> = control.get(&note_path()).await?;
     let data = note.and_then(|mut note| serde_json::from_value(note["data"].take()).ok());
-    Ok(FeatureGates::heard(&data.unwrap_or_default())?)
+    Ok(FeatureGates::from_map(&data.unwrap_or_default())?)
 }
 
 /// The budget that a control plane says it has for all that says nothing of its own; none where it says nothing.

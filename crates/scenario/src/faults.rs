@@ -97,7 +97,7 @@ impl Faults {
     }
 
     fn is_cut(&self, place: &str) -> bool {
-        self.0.cut.look(|cut| cut.contains(place))
+        self.0.cut.read(|cut| cut.contains(place))
     }
 
     fn record(&self, place: &str, path: &str) {

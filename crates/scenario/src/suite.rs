@@ -105,7 +105,7 @@ fn simulate(scenario: &Scenario, way: Way, seed: u64) -> Result<FinalState, Fail
         let ended = match played {
             Ok(()) => {
                 // What is asked of members now and then has to be as new as the rest.
-                tokio::time::sleep(2 * Settings::default().status_every).await;
+                tokio::time::sleep(2 * Settings::default().status_interval).await;
                 simulated.settle().await.map_err(trouble)?;
                 final_state(&simulated).await.map_err(trouble)
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use api::Cluster;
-use controllers::members::Way;
+use controllers::members::ClientConfig;
 use controllers::rest::{Collection, Rest};
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
@@ -92,8 +92,8 @@ impl MemberEndpoint {
     pub async fn accepts_credentials(&self, cluster: &Value, credentials: &Value) -> Result<bool> {
         let cluster: Cluster = serde_json::from_value(cluster.clone()).context("read the Cluster")?;
         let secret = serde_json::from_value(json!({ "metadata": {}, "data": credentials }));
-        let way = Way::of(&cluster, &secret.context("read the credentials")?)?;
-        let rest = Rest::new(way.client().await?);
+        let config = ClientConfig::of(&cluster, &secret.context("read the credentials")?)?;
+        let rest = Rest::new(config.client().await?);
         let begun = Instant::now();
         loop {
             let refusal = match timeout(CONNECT_TIMEOUT, identity(&rest)).await {

@@ -47,7 +47,7 @@ fn known() -> Vec<String> {
 #[test]
 fn every_gate_is_in_the_reference() {
     assert_eq!(known(), ABOUT.map(|(name, _)| name), "every gate, and no other, says what it is for");
-    let defaults = FeatureGates::default().told();
+    let defaults = FeatureGates::default().to_map();
     let mut text = HEAD.to_owned();
     for (name, about) in ABOUT {
         let is_on = parse(&format!("{name}=true")).is_ok();

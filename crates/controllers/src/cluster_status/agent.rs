@@ -13,11 +13,11 @@ use crate::rest::{Collection, Error, Path};
 use crate::runtime::Action;
 
 /// How long the agent may be silent.
-const GRACE: Duration = Duration::from_secs(40);
+const LEASE_GRACE_PERIOD: Duration = Duration::from_secs(40);
 /// How long no renewal is tolerated after the start, before the first one was observed.
-const STARTUP_GRACE: Duration = Duration::from_secs(60);
+const STARTUP_GRACE_PERIOD: Duration = Duration::from_secs(60);
 /// How often it is listened for.
-const EVERY: Duration = Duration::from_secs(5);
+const LEASE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Listens for one member's agent.
 pub async fn reconcile(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Action, Error> {
@@ -28,7 +28,7 @@ pub async fn reconcile(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Acti
     // The agent is alive when either moves: its lease, or what it says.
     let heard = format!("{} {ready:?}", lease["spec"]["renewTime"]);
     let silence = ctx.members.member(name).note_status(&heard);
-    let grace = if ready.is_none() { STARTUP_GRACE } else { GRACE };
+    let grace = if ready.is_none() { STARTUP_GRACE_PERIOD } else { LEASE_GRACE_PERIOD };
     if silence > grace
         && let Some(unknown) = unknown(ready)
     {
@@ -40,7 +40,7 @@ pub async fn reconcile(ctx: &Ctx, cluster: &Cluster, path: &Path) -> Result<Acti
         });
         ctx.control.merge(&path.below("status"), &patch).await?;
     }
-    Ok(Action::RequeueAfter(EVERY))
+    Ok(Action::RequeueAfter(LEASE_CHECK_INTERVAL))
 }
 
 /// What is said of a member whose agent is silent; none if that is said already.

@@ -1,4 +1,4 @@
-//! Limits the Events of each object with a token bucket, as client-go's recorder does (E1). One object that is reconciled
+//! The rate limit of Events: a token bucket for each object, as client-go's recorder does (E1). One object that is reconciled
 //! in a loop cannot flood the API server, and no object uses up what another one may say.
 
 use std::collections::HashMap;

@@ -58,7 +58,7 @@ pub fn is_first_delivery(outcomes: &[Outcome]) -> bool {
 
 /// Puts the outcomes into what becomes the Work's status.
 pub fn report(work: &Work, status: &mut WorkStatus, outcomes: &[Outcome], now: Timestamp) {
-    // What is held keeps its last word.
+    // A Work that is held keeps its last condition.
     if !outcomes.iter().any(|outcome| matches!(outcome, Outcome::Held(_))) {
         let mut condition = applied(work, outcomes);
         // The next leader reads here which generation of the Work the member has.
@@ -70,9 +70,9 @@ pub fn report(work: &Work, status: &mut WorkStatus, outcomes: &[Outcome], now: T
     }
     let objects = outcomes.iter().enumerate().filter_map(|(place, outcome)| match outcome {
         Outcome::Held(Some(object)) | Outcome::Has(object) | Outcome::Written { object, .. } => {
-            let mut told = manifest_status(object);
-            told.identifier.ordinal = i64::try_from(place).unwrap_or(i64::MAX);
-            Some(told)
+            let mut reported = manifest_status(object);
+            reported.identifier.ordinal = i64::try_from(place).unwrap_or(i64::MAX);
+            Some(reported)
         }
         Outcome::Held(None) | Outcome::Failed { .. } => None,
     });
@@ -85,16 +85,17 @@ pub fn report(work: &Work, status: &mut WorkStatus, outcomes: &[Outcome], now: T
 
 /// The `Applied` condition in Karmada's words, which distinguish a first delivery from one after a deletion.
 fn applied(work: &Work, outcomes: &[Outcome]) -> Condition {
-    let told = |status, reason: &str, message: &str| conditions::condition(APPLIED, status, reason, message);
+    let reported =
+        |status, reason: &str, message: &str| conditions::condition(APPLIED, status, reason, message);
     let failures: Vec<&str> = outcomes.iter().filter_map(failure).collect();
     if !failures.is_empty() {
         let all = failures.join("; ");
         if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Failed { recreating: true, .. })) {
-            return told(ConditionStatus::False, "ReCreateFailed", &all);
+            return reported(ConditionStatus::False, "ReCreateFailed", &all);
         }
         let (total, done) = (outcomes.len(), outcomes.len() - failures.len());
         let message = format!("Failed to apply all manifests ({done}/{total}): {all}");
-        return told(ConditionStatus::False, "AppliedFailed", &message);
+        return reported(ConditionStatus::False, "AppliedFailed", &message);
     }
     let before = conditions::find(&work.status.conditions, APPLIED);
     // What was said of another state of the Work says nothing of how the member came to this one.
@@ -105,9 +106,9 @@ fn applied(work: &Work, outcomes: &[Outcome]) -> Condition {
         // Without a write the condition stays as it was.
         Some(before) if !outcomes.iter().any(written) => before.clone(),
         _ if outcomes.iter().any(|one| matches!(one, Outcome::Written { recreating: true, .. })) => {
-            told(ConditionStatus::True, "ReCreateSuccessful", DONE)
+            reported(ConditionStatus::True, "ReCreateSuccessful", DONE)
         }
-        _ => told(ConditionStatus::True, "AppliedSuccessful", DONE),
+        _ => reported(ConditionStatus::True, "AppliedSuccessful", DONE),
     }
 }
 
@@ -123,7 +124,7 @@ fn cluster(work: &Work) -> &str {
 }
 
 /// Records the writes to the member and their duration; they happened, whether or not the status write succeeds.
-pub fn tell_written(ctx: &Ctx, work: &Work, outcomes: &[Outcome], start: Instant) {
+pub fn record_writes(ctx: &Ctx, work: &Work, outcomes: &[Outcome], start: Instant) {
     let failed = outcomes.iter().any(|outcome| failure(outcome).is_some());
     let written: Vec<&Value> = outcomes
         .iter()
@@ -138,7 +139,8 @@ pub fn tell_written(ctx: &Ctx, work: &Work, outcomes: &[Outcome], start: Instant
     }
     let cluster = cluster(work);
     for object in &written {
-        let message = format!("Successfully applied resource({}) to cluster {cluster}", place(object));
+        let message =
+            format!("Successfully applied resource({}) to cluster {cluster}", namespaced_name(object));
         ctx.record_event(template(object), COMPONENT, EventType::Normal, "SyncSucceed", &message);
     }
     if !failed && !written.is_empty() {
@@ -149,7 +151,7 @@ pub fn tell_written(ctx: &Ctx, work: &Work, outcomes: &[Outcome], start: Instant
 }
 
 /// Records events for what changed in the Work's status.
-pub fn tell_changes(ctx: &Ctx, work: &Work, after: &WorkStatus) {
+pub fn record_status_changes(ctx: &Ctx, work: &Work, after: &WorkStatus) {
     let before = &work.status;
     let find = |status: &WorkStatus, kind: &str| conditions::find(&status.conditions, kind).cloned();
     let about = || Regarding::from(work);
@@ -167,35 +169,36 @@ pub fn tell_changes(ctx: &Ctx, work: &Work, after: &WorkStatus) {
         let message = format!("Failed to sync work({namespace}/{name}) to cluster({cluster}), err: {why}");
         ctx.record_event([about()], COMPONENT, EventType::Warning, "SyncFailed", &message);
         for manifest in &work.spec.workload.manifests {
-            let place = place(manifest);
+            let place = namespaced_name(manifest);
             let message =
                 format!("Failed to create or update resource({place}) in member cluster({cluster}): {why}");
             ctx.record_event(template(manifest), COMPONENT, EventType::Warning, "SyncFailed", &message);
         }
     }
-    let was =
-        |told: &ManifestStatus| before.manifest_statuses.iter().find(|was| was.identifier == told.identifier);
-    for told in &after.manifest_statuses {
-        tell_status(ctx, work, was(told), told);
+    let was = |reported: &ManifestStatus| {
+        before.manifest_statuses.iter().find(|was| was.identifier == reported.identifier)
+    };
+    for reported in &after.manifest_statuses {
+        record_manifest_changes(ctx, work, was(reported), reported);
     }
 }
 
-fn tell_status(ctx: &Ctx, work: &Work, was: Option<&ManifestStatus>, is: &ManifestStatus) {
+fn record_manifest_changes(ctx: &Ctx, work: &Work, was: Option<&ManifestStatus>, is: &ManifestStatus) {
     let place = &is.identifier;
     let object = format!("{}/{}/{}", place.kind, place.namespace, place.name);
-    let tell = |reason: &'static str, message: String| {
+    let record = |reason: &'static str, message: String| {
         ctx.record_event([Regarding::from(work)], STATUS_COMPONENT, EventType::Normal, reason, &message);
     };
     if was.is_none_or(|was| was.status != is.status) {
-        tell("ReflectStatusSucceed", format!("Reflect status for object({object}) succeed."));
+        record("ReflectStatusSucceed", format!("Reflect status for object({object}) succeed."));
     }
     if was.is_none_or(|was| was.health != is.health) {
         let health = if is.health == Some(Health::Healthy) { "healthy" } else { "unhealthy" };
-        tell("InterpretHealthSucceed", format!("Interpret health of object({object}) as {health}."));
+        record("InterpretHealthSucceed", format!("Interpret health of object({object}) as {health}."));
     }
 }
 
-fn place(object: &Value) -> String {
+fn namespaced_name(object: &Value) -> String {
     let metadata = &object["metadata"];
     format!("{}/{}", text(metadata, "namespace"), text(metadata, "name"))
 }

@@ -41,7 +41,7 @@ impl Breaker {
                 Some((until - now).min(settings.pause_max).max(Duration::from_millis(1)))
             }
             State::Open { .. } | State::Probing { .. } => {
-                self.state = State::Probing { until: now + settings.patience.max(settings.pause_min) };
+                self.state = State::Probing { until: now + settings.request_timeout.max(settings.pause_min) };
                 None
             }
         }
@@ -51,7 +51,7 @@ impl Breaker {
     pub fn retry(&self, now: Instant, settings: &Settings) -> Duration {
         match self.state {
             State::Open { until } if now < until => until - now,
-            _ => settings.pause_min.min(settings.patience),
+            _ => settings.pause_min.min(settings.request_timeout),
         }
     }
 
@@ -94,13 +94,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_that_fails_is_left_alone_longer_and_longer_and_one_probe_ends_it() {
+    fn the_breaker_stays_open_longer_after_each_failed_probe_and_closes_after_a_good_one() {
         let seconds = Duration::from_secs;
         let settings = Settings {
             failures_max: 3,
             pause_min: seconds(1),
             pause_max: seconds(3),
-            patience: seconds(1),
+            request_timeout: seconds(1),
             ..Settings::default()
         };
         let start = Instant::now();
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(breaker.pause(start, &settings), Some(seconds(1)));
         let later = start + seconds(1);
         assert_eq!(breaker.pause(later, &settings), None, "one may probe");
-        assert_eq!(breaker.pause(later, &settings), Some(seconds(1)), "and nobody else");
+        assert_eq!(breaker.pause(later, &settings), Some(seconds(1)), "and no other");
         assert!(!breaker.note(false, later, &settings));
         assert_eq!(breaker.retry(later, &settings), seconds(2));
         let later = later + seconds(2);

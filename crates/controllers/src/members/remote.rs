@@ -50,18 +50,18 @@ pub enum Unreachable {
 
 /// Everything that a client depends on. Deliberately not printable: it holds a token.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct ClientConfig {
     cluster: String,
     endpoint: String,
     token: String,
     /// None trusts whatever certificate the member shows.
     authority: Option<Vec<u8>>,
-    /// Empty for the direct way.
+    /// Empty for a direct connection.
     proxy: String,
 }
 
-impl Way {
-    /// The way that a Cluster and its Secret describe.
+impl ClientConfig {
+    /// The configuration that a Cluster and its Secret describe.
     pub fn of(cluster: &Cluster, secret: &Secret) -> Result<Self, Unreachable> {
         let name = &cluster.metadata.name;
         let value = |key: &'static str| {
@@ -83,7 +83,7 @@ impl Way {
         })
     }
 
-    /// A client that goes this way.
+    /// A client with this configuration.
     pub async fn client(&self) -> Result<kube::Client, Unreachable> {
         let unusable = |reason: String| Unreachable::Unusable { cluster: self.cluster.clone(), reason };
         let mut cluster = json!({ "server": self.endpoint });
@@ -105,7 +105,7 @@ impl Way {
             serde_json::from_value(kubeconfig).map_err(|error| unusable(error.to_string()))?;
         let read = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
         let mut config = read.map_err(|error| unusable(error.to_string()))?;
-        // The proxy of this process is not the way to its members, and how often to try is decided elsewhere.
+        // The proxy settings of this process do not apply to members, and the controllers' queues retry.
         config.proxy_url = match self.proxy.as_str() {
             "" => None,
             proxy => Some(proxy.parse().map_err(|error| unusable(format!("read {proxy}: {error}")))?),
@@ -120,11 +120,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_way_needs_a_token_and_somebody_to_trust() {
+    fn a_client_config_needs_a_token_and_a_certificate_authority() {
         let check = |spec: serde_json::Value, data: serde_json::Value, expected: &str| {
             let cluster = serde_json::from_value(json!({ "metadata": { "name": "m" }, "spec": spec }));
             let secret = serde_json::from_value(json!({ "metadata": {}, "data": data }));
-            let found = Way::of(&cluster.expect("a cluster"), &secret.expect("a secret"));
+            let found = ClientConfig::of(&cluster.expect("a cluster"), &secret.expect("a secret"));
             let found = found.err().map(|error| error.to_string()).unwrap_or_default();
             assert_eq!(found, expected);
         };

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_enters_a_full_window_and_everybody_does_in_the_end() {
+    async fn a_full_window_admits_no_request_until_one_ends() {
         let concurrency_limit = ConcurrencyLimit::default();
         let mut turns = Vec::new();
         for _ in 0..32 {

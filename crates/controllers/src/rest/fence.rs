@@ -24,7 +24,7 @@ impl LeaderFence {
 
     /// Until when it is good; none if it is not.
     fn until(&self) -> Option<Instant> {
-        self.0.look(|held| *held).filter(|until| *until > Instant::now())
+        self.0.read(|held| *held).filter(|until| *until > Instant::now())
     }
 
     /// Whether it is good now.
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_warrant_ends_unless_it_is_extended() {
+    async fn a_fence_ends_unless_it_is_extended() {
         let (fence, begun) = (LeaderFence::default(), Instant::now());
         assert!(!fence.is_held());
         fence.lost().await;

@@ -1,5 +1,6 @@
-//! The work queue: keys are deduplicated, users' keys go first, namespaces take turns, failures back off, and a key
-//! that changes while a worker holds it is requeued afterwards.
+//! The workqueue of a controller: keys are deduplicated, users' keys go first, namespaces take turns, and a key that
+//! changes while a worker holds it is requeued afterwards. Failing keys are rate limited by exponential backoff: the rate
+//! limit of a key. Bursts of changes are collected by a debounce interval.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -199,7 +200,7 @@ impl<K: Key> Queue<K> {
         let namespace = self.namespace_of(key);
         let mut state = self.state();
         state.failures.remove(key);
-        state.give_back(key, &namespace);
+        state.end_processing(key, &namespace);
         self.announce(&state);
     }
 
@@ -212,7 +213,7 @@ impl<K: Key> Queue<K> {
         *failures = failures.saturating_add(1);
         state.retries += 1;
         // What was added meanwhile may be what it waits for, so that goes at once.
-        if !state.give_back(key, &namespace) {
+        if !state.end_processing(key, &namespace) {
             state.schedule(key.clone(), namespace, Instant::now() + delay);
         }
         self.announce(&state);
@@ -271,7 +272,7 @@ impl<K: Key> State<K> {
     }
 
     /// True when the key was added again meanwhile.
-    fn give_back(&mut self, key: &K, namespace: &str) -> bool {
+    fn end_processing(&mut self, key: &K, namespace: &str) -> bool {
         self.working.remove(key);
         match self.again.remove(key) {
             Some(priority) => {

@@ -54,7 +54,7 @@ impl Supervisor {
 
     /// Why this process cannot go on; none while it can.
     pub fn failure(&self) -> Option<String> {
-        self.0.failure.look(Option::clone)
+        self.0.failure.read(Option::clone)
     }
 
     /// Resolves when a task cannot go on.

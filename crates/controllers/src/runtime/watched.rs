@@ -29,19 +29,19 @@ impl<T> Watched<T> {
         self.changed.notify_waiters();
     }
 
-    /// Looks at the value.
-    pub fn look<Answer>(&self, look: impl FnOnce(&T) -> Answer) -> Answer {
-        look(&self.value())
+    /// Reads the value.
+    pub fn read<Answer>(&self, read_value: impl FnOnce(&T) -> Answer) -> Answer {
+        read_value(&self.value())
     }
 
     /// Waits until the value gives an answer.
-    pub async fn until<Answer>(&self, look: impl Fn(&T) -> Option<Answer>) -> Answer {
+    pub async fn until<Answer>(&self, read_value: impl Fn(&T) -> Option<Answer>) -> Answer {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             // Registered before looking, so that nothing is missed in between.
             changed.as_mut().enable();
-            if let Some(answer) = self.look(&look) {
+            if let Some(answer) = self.read(&read_value) {
                 return answer;
             }
             changed.await;

@@ -141,7 +141,7 @@ async fn m5_a_dependency_list_of_null_freezes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn m5_a_binding_that_admission_refuses_to_change_is_told_as_stuck() {
+async fn m5_a_binding_that_admission_refuses_to_change_has_an_event() {
     let mut stack = left_with_dependencies("{").await;
     let told = async |stack: &Stack, object: &str| {
         let told = stack.told(object, "UpdateBindingRejected").await;

@@ -67,7 +67,7 @@ async fn a_kind_that_goes_takes_everything_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_went_while_nobody_looked_takes_everything_along() {
+async fn a_kind_deleted_while_controllers_were_down_takes_everything_along() {
     let mut stack = driving().await;
     stack.stop().await;
     // The garbage collector does not check the owner, as if it had missed the deletion.
@@ -82,7 +82,7 @@ async fn a_kind_that_went_while_nobody_looked_takes_everything_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_not_heard_of_takes_nothing_along() {
+async fn a_kind_that_discovery_does_not_report_takes_nothing_along() {
     let mut stack = driving().await;
     let apis = json!({ "metadata": { "annotations": { "poke": "1" } } });
     for (request, status) in [
@@ -125,7 +125,7 @@ async fn a_new_kind_is_followed_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_that_does_not_tell_all_its_kinds_says_so() {
+async fn a_member_with_incomplete_discovery_says_so() {
     let mut stack = driving().await;
     let complete = |cluster: &Value| cluster["status"]["conditions"].to_string().contains("\"Complete\"");
     let partial = |cluster: &Value| cluster["status"]["conditions"].to_string().contains("\"Partial\"");
@@ -141,7 +141,7 @@ async fn a_member_that_does_not_tell_all_its_kinds_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_nobody_can_list_stops_nobody() {
+async fn a_kind_that_cannot_be_listed_stops_no_other() {
     let mut stack = driving().await;
     let refused = "GET /apis/example.com/v1/cars";
     stack.control.gate.refuse(refused, StatusCode::INTERNAL_SERVER_ERROR);

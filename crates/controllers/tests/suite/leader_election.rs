@@ -94,13 +94,13 @@ async fn check_handover(meddle: impl AsyncFn(&Place)) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_cannot_renew_stops_before_another_begins() {
+async fn a_leader_that_cannot_renew_stops_before_another_starts() {
     let lease = check_handover(async |_| {}).await;
     assert_eq!(lease["spec"]["leaseTransitions"], 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_resigns_is_followed_at_once() {
+async fn a_released_lease_is_taken_immediately() {
     let place = Place::alone().await;
     let (one, other) = (candidate(&place, "one", false), candidate(&place, "other", false));
     let second = other.fence.clone();
@@ -125,23 +125,23 @@ async fn edit(place: &Place, spec: Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_somebody_deleted_is_not_free_before_its_time() {
+async fn a_deleted_lease_is_not_taken_before_it_expires() {
     check_handover(async |place| place.rest.delete(&at(LEASE), None).await.expect("the server answers"))
         .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_somebody_emptied_is_not_free_before_its_time() {
+async fn an_emptied_lease_is_not_taken_before_it_expires() {
     check_handover(async |place| edit(place, json!({ "holderIdentity": null })).await).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_somebody_shortened_is_not_free_before_its_time() {
+async fn a_shortened_lease_is_not_taken_before_it_expires() {
     check_handover(async |place| edit(place, json!({ "leaseDurationSeconds": 1 })).await).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_leads_makes_the_lease_good_again() {
+async fn the_leader_repairs_its_lease() {
     let rivals = Rivals::start(false).await;
     let Rivals { place, first, second, .. } = &rivals;
     for emptied in [false, true] {
@@ -189,7 +189,7 @@ async fn a_connection_that_dies_does_not_cost_the_lead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_loses_the_lead_says_what_failed_last() {
+async fn a_lost_lease_is_reported_with_the_last_failure() {
     let place = Place::alone().await;
     let one = candidate(&place, "one", true);
     let first = one.fence.clone();
@@ -220,7 +220,7 @@ async fn metrics_say_who_leads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_written_without_a_warrant_not_even_what_is_under_way() {
+async fn a_lost_fence_stops_writes_even_those_in_flight() {
     let place = Place::alone().await;
     let fence = LeaderFence::default();
     let rest = place.through.clone().under(fence.clone());

@@ -6,6 +6,7 @@ mod clusters;
 mod delivery;
 mod dependencies;
 mod drift;
+mod events_and_metrics;
 mod failover;
 mod installed;
 mod kinds;
@@ -22,7 +23,6 @@ mod snapshot;
 mod stack;
 mod stories;
 mod suspension;
-mod told;
 mod watched;
 
 use serde_json::{Value, json};

@@ -16,7 +16,7 @@ fn path(index: usize) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_member_delays_nobody_and_is_probed_until_it_answers() {
+async fn a_dead_member_delays_no_other_and_is_probed_until_it_answers() {
     let patient = Thresholds { success: Duration::ZERO, failure: HOUR };
     let settings = Settings { health: patient, ..impatient() };
     let mut stack = Stack::with(&["member1", "member2"], settings, FeatureGates::default()).await;
@@ -61,7 +61,7 @@ async fn a_member_that_falls_silent_becomes_not_ready_and_comes_back() {
 
 /// One that is large and far away takes its time to count its pods, and is healthy all the same.
 #[tokio::test(start_paused = true)]
-async fn a_member_that_is_slow_to_tell_what_it_has_is_ready() {
+async fn a_member_that_is_slow_to_report_its_resources_is_ready() {
     let mut stack = Stack::with(&["member1"], impatient(), FeatureGates::default()).await;
     stack.member("member1").gate.ignore("GET /api/v1/pods");
     let late = stack.place().await;

@@ -86,7 +86,7 @@ async fn every_reconcile_may_panic_and_what_is_asked_for_happens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_is_told_on_the_object_and_delays_no_other() {
+async fn a_panic_has_an_event_on_the_object_and_delays_no_other() {
     let points = Points::default();
     let mut stack = Stack::new(&["member1"]).await;
     let broken =
@@ -112,7 +112,7 @@ async fn a_panic_is_told_on_the_object_and_delays_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_view_that_is_poisoned_while_it_is_changed_stops_nobody() {
+async fn a_cache_lock_poisoned_during_a_change_stops_no_controller() {
     let points = Points::default();
     let mut stack = Stack::new(&["member1"]).await;
     let nginx =

@@ -23,7 +23,7 @@ fn data(far: &Far, token: &str) -> Value {
 
 /// A control plane that knows a member by its Cluster alone.
 async fn with_far(more: Value) -> (Stack, Place, Far) {
-    let settings = Settings { status_every: Duration::from_millis(50), ..impatient() };
+    let settings = Settings { status_interval: Duration::from_millis(50), ..impatient() };
     let stack = Stack::with(&[], settings, FeatureGates::default()).await;
     let place = stack.place().await;
     let far = Far::serve(&place.server, "one").await;
@@ -71,7 +71,7 @@ async fn a_member_on_the_network_is_served_and_watched() {
 }
 
 #[tokio::test]
-async fn another_token_is_taken_up_and_a_lost_one_is_told() {
+async fn a_new_token_is_used_and_a_lost_one_is_reported() {
     let (mut stack, place, far) = with_far(json!({})).await;
     place.until("delivered", NGINX, Value::is_object).await;
     far.believe("two");
@@ -101,7 +101,7 @@ async fn a_member_that_moves_is_followed() {
 }
 
 #[tokio::test]
-async fn a_certificate_is_checked_unless_told_otherwise_and_a_proxy_is_used() {
+async fn a_certificate_is_verified_unless_configured_otherwise_and_a_proxy_is_used() {
     let (mut stack, place, far) = with_far(json!({})).await;
     place.until("delivered", NGINX, Value::is_object).await;
     let stranger = Far::serve(&place.server, "one").await;
@@ -116,7 +116,7 @@ async fn a_certificate_is_checked_unless_told_otherwise_and_a_proxy_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_without_a_way_says_so() {
+async fn a_member_without_a_client_says_so() {
     let mut stack = Stack::new(&[]).await;
     for (name, spec) in [
         ("nowhere", json!({ "syncMode": "Push" })),
@@ -135,7 +135,7 @@ async fn a_member_without_a_way_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_agent_of_a_pull_member_is_listened_for() {
+async fn the_agent_of_a_pull_member_is_observed() {
     let mut stack = Stack::new(&["member1"]).await;
     let path = stack
         .create(json!({

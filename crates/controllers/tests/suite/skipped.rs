@@ -46,7 +46,7 @@ async fn fill(stack: &Stack) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_policy_takes_what_is_left_out() {
+async fn no_policy_claims_skipped_resources() {
     let mut stack = Stack::with(&ALL, Settings::default(), leaving_out()).await;
     fill(&stack).await;
     for path in [NAMESPACE, LEFT_OUT, SECRET] {
@@ -61,7 +61,7 @@ async fn no_policy_takes_what_is_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_went_out_before_it_was_left_out_goes_on() {
+async fn resources_propagated_before_they_were_skipped_stay_propagated() {
     let mut stack = Stack::new(&ALL).await;
     fill(&stack).await;
     stack.until_in(LEFT_OUT, &ALL).await;

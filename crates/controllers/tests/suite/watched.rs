@@ -70,7 +70,7 @@ async fn a_policys_status_counts_and_says_nothing_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_news_is_one_event() {
+async fn the_same_event_is_written_once() {
     let mut stack = Stack::new(&["member1", "member2"]).await;
     stack.create(policy("pp", ("Deployment", "web"), &["member1"], json!({}))).await;
     let web = stack.create(deployment("web", "conf")).await;

@@ -17,7 +17,11 @@ use crate::rest::{Collection, Error, Path};
 
 /// The path of a manifest's object; none if the member does not serve its kind. The control plane mostly knows;
 /// where it no longer serves a kind itself, the member still may.
-pub async fn path(ctx: &Ctx, reach: &MemberClient<'_>, manifest: &Value) -> Result<Option<Path>, Error> {
+pub async fn manifest_path(
+    ctx: &Ctx,
+    reach: &MemberClient<'_>,
+    manifest: &Value,
+) -> Result<Option<Path>, Error> {
     let (api_version, kind) = (text(manifest, "apiVersion"), text(manifest, "kind"));
     let served = match ctx.cache.served().get(api_version, kind) {
         Some(served) => Some(served),
@@ -44,7 +48,7 @@ pub enum Ownership {
 }
 
 /// The ownership of a Work. That it has no owner is only accepted from the API server, since the cache may lag behind.
-pub async fn standing(ctx: &Ctx, work: &Work) -> Result<Ownership, Error> {
+pub async fn find_ownership(ctx: &Ctx, work: &Work) -> Result<Ownership, Error> {
     let id = binding_id(&work.metadata);
     let Some(key) = binding_of_work(&work.metadata).filter(|_| !id.is_empty()) else {
         return Ok(Ownership::Backed);
@@ -59,7 +63,7 @@ pub async fn standing(ctx: &Ctx, work: &Work) -> Result<Ownership, Error> {
     Ok(match ctx.control.get::<Binding>(&bindings(&key).object(&key.name)).await? {
         None if is_to_be_bound(ctx, work) => Ownership::Unclear,
         None => Ownership::Abandoned,
-        // What it is about is none of its business.
+        // The binding names a template outside its namespace (M3).
         Some(binding) if trespass(&binding).is_some() => Ownership::Abandoned,
         Some(binding) if binding_id(&binding.metadata) == id => {
             let own = ctx::binding_finalizer(&binding);
@@ -68,9 +72,9 @@ pub async fn standing(ctx: &Ctx, work: &Work) -> Result<Ownership, Error> {
                 false => Ownership::Abandoned,
             }
         }
-        Some(namesake) => match beside(&namesake, work) {
+        Some(namesake) => match ownership_beside(&namesake, work) {
             Ownership::Backed => backed(&namesake),
-            standing => standing,
+            ownership => ownership,
         },
     })
 }
@@ -91,7 +95,7 @@ fn is_to_be_bound(ctx: &Ctx, work: &Work) -> bool {
 }
 
 /// What a binding of the same name makes of a Work: it takes over what it needs itself, once it knows.
-fn beside(namesake: &Binding, work: &Work) -> Ownership {
+fn ownership_beside(namesake: &Binding, work: &Work) -> Ownership {
     let cluster = names::cluster_of_execution_namespace(&work.metadata.namespace).unwrap_or_default();
     let decided = conditions::find(&namesake.status.conditions, SCHEDULED).is_some();
     match clusters_in_use(&namesake.spec).contains_key(cluster) {

@@ -85,7 +85,7 @@ async fn play() -> Stack {
 
 /// While copies start, intermediate status is delayed for some seconds; final status is written immediately.
 #[tokio::test(start_paused = true)]
-async fn what_is_not_final_is_told_now_and_then() {
+async fn an_unfinished_status_is_written_seldom() {
     let stack = Stack::new(&BOTH).await;
     stack.create(policy("pp", ("Deployment", "nginx"), &BOTH, json!({}))).await;
     stack.create(nginx()).await;
@@ -147,7 +147,7 @@ async fn a_new_binding_is_placed_before_it_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_success_is_told_and_counted() {
+async fn every_success_has_an_event_and_a_metric() {
     let mut stack = play().await;
     assert!(stack.get(&work_path("member1")).await.to_string().contains("ReCreateSuccessful"));
     let taint = json!({ "spec": { "taints": [{ "key": "gone", "effect": "NoExecute" }] } });
@@ -272,7 +272,7 @@ async fn refused(stack: &Stack, about: &str, reason: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_failure_is_told() {
+async fn every_failure_has_an_event() {
     let mut stack = Stack::new(&BOTH).await;
     let bindings = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings";
     stack.create(policy("pp", ("Deployment", "nginx"), &BOTH, json!({}))).await;
@@ -318,7 +318,7 @@ async fn every_failure_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_in_members_and_clusters_are_told() {
+async fn failures_in_members_and_clusters_have_events() {
     let mut stack = Stack::new(&BOTH).await;
     stack.member("member1").gate.refuse("PATCH /apis/apps/v1", StatusCode::FORBIDDEN);
     stack.create(policy("pp", ("Deployment", "nginx"), &BOTH, json!({}))).await;
@@ -372,7 +372,7 @@ async fn failures_in_members_and_clusters_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dependencies_that_disagree_or_cannot_be_attached_are_told() {
+async fn dependencies_that_disagree_or_cannot_be_attached_have_events() {
     let mut stack = Stack::new(&BOTH).await;
     stack.create(config_map("default", "conf")).await;
     for (name, more) in [
