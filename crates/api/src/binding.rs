@@ -11,7 +11,9 @@ use crate::quantity::ResourceList;
 use crate::selector::NodeSelector;
 use crate::suspension::SuspendClusters;
 use crate::work::Health;
-use crate::{Condition, Object, Placement, Text, Time, Toleration, is_default};
+use crate::{
+    BindingRollout, Condition, Object, Placement, RolloutProgress, Text, Time, Toleration, is_default,
+};
 
 /// A binding of either scope.
 pub type Binding = Object<BindingSpec, BindingStatus>;
@@ -224,6 +226,9 @@ pub struct BindingSuspension {
     /// True holds scheduling; set by others, never by a policy.
     #[serde(skip_serializing_if = "is_default")]
     pub scheduling: Option<bool>,
+    /// Which clusters keep what they have while a change spreads in stages.
+    #[serde(skip_serializing_if = "is_default")]
+    pub rollout: Option<BindingRollout>,
 }
 
 /// Place in the scheduler's queue.
@@ -260,12 +265,15 @@ pub struct BindingStatus {
     /// When clusters were last chosen.
     #[serde(skip_serializing_if = "is_default")]
     pub last_scheduled_time: Option<Time>,
-    /// [`SCHEDULED`], [`FULLY_APPLIED`] and [`LAST_COPY_KEPT`].
+    /// [`SCHEDULED`], [`FULLY_APPLIED`], [`LAST_COPY_KEPT`] and [`crate::rollout_progress::ROLLED_OUT`].
     #[serde(skip_serializing_if = "is_default")]
     pub conditions: Vec<Condition>,
     /// Status per cluster.
     #[serde(skip_serializing_if = "is_default")]
     pub aggregated_status: Vec<AggregatedStatusItem>,
+    /// How far the last change is; absent where changes do not spread in stages.
+    #[serde(skip_serializing_if = "is_default")]
+    pub rollout: Option<RolloutProgress>,
 }
 
 /// The status in one cluster.

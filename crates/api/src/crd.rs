@@ -20,6 +20,7 @@ mod requirements;
 mod rollout;
 mod schema;
 mod selectors;
+mod staged;
 mod taints;
 mod work;
 

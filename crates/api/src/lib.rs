@@ -22,6 +22,8 @@ pub mod quantity;
 pub mod rebalancer;
 pub mod records;
 pub mod rollout;
+pub mod rollout_progress;
+pub mod rollout_strategy;
 pub mod selector;
 pub mod suspension;
 pub mod taint;
@@ -40,6 +42,8 @@ pub use propagation::{ClusterPropagationPolicy, PolicyStatus, PropagationPolicy,
 pub use quantity::Quantity;
 pub use rebalancer::{WorkloadRebalancer, WorkloadRebalancerSpec, WorkloadRebalancerStatus};
 pub use rollout::{ClusterRolloutPolicy, RolloutPolicy, RolloutSpec, RolloutStatus};
+pub use rollout_progress::{BindingRollout, RolloutPhase, RolloutProgress};
+pub use rollout_strategy::{RolloutStrategy, StagedRollout};
 pub use selector::{LabelSelector, ResourceSelector};
 pub use suspension::Suspension;
 pub use taint::{Taint, Toleration};

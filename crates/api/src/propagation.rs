@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failover::Failover;
 use crate::selector::ExcludeResourceSelector;
-use crate::{Condition, Object, Placement, ResourceSelector, Suspension, is_default};
+use crate::{Condition, Object, Placement, ResourceSelector, RolloutStrategy, Suspension, is_default};
 
 /// A policy for the templates of its namespace.
 pub type PropagationPolicy = Object<PropagationSpec, PolicyStatus>;
@@ -63,6 +63,9 @@ pub struct PropagationSpec {
     /// Where the bindings stand in the scheduler's queue.
     #[serde(skip_serializing_if = "is_default")]
     pub schedule_priority: Option<SchedulePriority>,
+    /// How a change spreads over the clusters; absent means all at once.
+    #[serde(skip_serializing_if = "is_default")]
+    pub rollout_strategy: Option<RolloutStrategy>,
 }
 
 impl PropagationSpec {
@@ -142,9 +145,26 @@ pub struct PolicyStatus {
     /// How its templates fare.
     #[serde(skip_serializing_if = "is_default")]
     pub templates: Option<TemplateCounts>,
+    /// How the rollouts of its templates fare; absent where none has a strategy.
+    #[serde(skip_serializing_if = "is_default")]
+    pub rollout: Option<RolloutCounts>,
     /// What else there is to say.
     #[serde(skip_serializing_if = "is_default")]
     pub conditions: Vec<Condition>,
+}
+
+/// How the rollouts of a policy's templates fare; zeros are written, because they are news.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct RolloutCounts {
+    /// Templates that change in stages.
+    pub templates: i32,
+    /// Of them, those that go through their stages.
+    pub in_progress: i32,
+    /// Those that wait for a person or another revision.
+    pub paused: i32,
+    /// Those that ended without success.
+    pub failed: i32,
 }
 
 /// How the templates of a policy fare; zeros are written, because they are news.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ObjectMeta, Suspension, Time, is_default};
+use crate::{ObjectMeta, StagedRollout, Suspension, Time, is_default};
 
 /// Start of every key of ours; such keys are never a user's change of a template.
 pub const PREFIX: &str = "longshore.io/";
@@ -33,6 +33,11 @@ pub const SHOWN_GENERATION: &str = "longshore.io/generation";
 pub const HISTORY: &str = "longshore.io/history";
 /// On a binding: the wish for a fresh placement that its clusters are the answer to.
 pub const RESCHEDULED: &str = "longshore.io/rescheduled";
+
+/// On bindings: the [`StrategyRecord`], how a change of its template spreads. Absent: all at once (G1).
+pub const ROLLOUT_STRATEGY: &str = "longshore.io/rollout-strategy";
+/// On bindings: what a person asks of the rollout. Each new value is answered once.
+pub const ROLLOUT_REQUEST: &str = "longshore.io/rollout-request";
 
 /// On policies, and on other objects whose change can move templates: how many templates one act may move at most.
 pub const MAX_MOVED: &str = "longshore.io/max-moved";
@@ -91,6 +96,28 @@ pub struct Pin {
     /// The policy's own brake, apart from those of rollout policies, so that it outlives the policy (U8).
     #[serde(skip_serializing_if = "is_default")]
     pub suspension: Option<Suspension>,
+}
+
+/// The strategy that counts for a template, and which object says so (G13).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StrategyRecord {
+    /// The object, as `KIND NAME` or `KIND NAMESPACE/NAME`.
+    pub from: String,
+    /// What it says; only strategies with stages are recorded.
+    pub staged: StagedRollout,
+}
+
+impl StrategyRecord {
+    /// The record on a binding; none if changes do not spread in stages.
+    pub fn read(binding: &ObjectMeta) -> Option<StrategyRecord> {
+        read(binding, ROLLOUT_STRATEGY)
+    }
+
+    /// Puts the record on a binding.
+    pub fn write(&self, binding: &mut ObjectMeta) {
+        write(binding, ROLLOUT_STRATEGY, self);
+    }
 }
 
 /// How things stood when a policy claimed a template.

@@ -1,10 +1,10 @@
-//! RolloutPolicy and ClusterRolloutPolicy (U7): suspend single templates without touching the policy that propagates
-//! them.
+//! RolloutPolicy and ClusterRolloutPolicy (U7): suspend single templates, or let their changes spread in stages, without
+//! touching the policy that propagates them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::selector::ExcludeResourceSelector;
-use crate::{Condition, Object, ResourceSelector, Suspension, is_default};
+use crate::{Condition, Object, ResourceSelector, RolloutStrategy, Suspension, is_default};
 
 /// Holds templates of its namespace back.
 pub type RolloutPolicy = Object<RolloutSpec, RolloutStatus>;
@@ -23,6 +23,9 @@ pub struct RolloutSpec {
     /// What is held back; absent means nothing.
     #[serde(skip_serializing_if = "is_default")]
     pub suspension: Option<Suspension>,
+    /// How a change of its templates spreads; goes before the strategy of the propagation policy (G13).
+    #[serde(skip_serializing_if = "is_default")]
+    pub rollout_strategy: Option<RolloutStrategy>,
 }
 
 /// What became of a rollout policy.

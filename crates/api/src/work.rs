@@ -61,6 +61,9 @@ pub struct ManifestStatus {
     /// Whether it is healthy.
     #[serde(skip_serializing_if = "is_default")]
     pub health: Option<Health>,
+    /// The member has not looked at the newest generation of the object, so that its status is about an older one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub outdated: bool,
 }
 
 /// Names a manifest within a Work.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use api::binding::BindingSnapshot;
 use api::{Binding, ObjectMeta, OverridePolicy, Work, annotations, names};
+use decide::rollout::Permit;
 use decide::works::{Frozen, Sources, Works, clusters_in_use, works};
 use decide::{BindingKey, Snapshot, TemplateKey};
 use serde_json::{Value, json};
@@ -14,9 +15,9 @@ use tokio::time::Instant;
 
 use crate::cache::{Fingerprint, Question, Wanted, WorkKey, binding_id, is_work_of, wanted};
 use crate::ctx::{self, Ctx, bindings};
-use crate::metrics;
 use crate::rest::{Error, Path, Written};
 use crate::runtime::Action;
+use crate::{metrics, rollout};
 
 mod record;
 
@@ -37,7 +38,7 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     ctx.cache.moving().note(key);
     let existing = existing_works(ctx, &binding).await?;
     let (answer, sources) = decide_works(ctx, &binding, &existing);
-    if answer.handover.is_empty() {
+    if answer.handover.is_empty() && !is_staging(&answer) {
         ctx.cache.moving().forget(key);
     }
     answer.failed.values().for_each(|failed| record::override_failed(ctx, &binding, failed));
@@ -66,16 +67,22 @@ pub async fn reconcile(ctx: &Ctx, key: &BindingKey) -> Result<Action, Error> {
     if binding.metadata.deletion_timestamp.is_some() {
         release(ctx, key, &binding).await?;
     }
+    let next = rollout::reconcile(ctx, &binding, &answer, &existing).await?;
     match answer.frozen {
         Some(Frozen::Purging { .. }) => Ok(Action::RequeueAfter(PURGING)),
-        _ => Ok(Action::AwaitChange),
+        _ => Ok(next),
     }
 }
 
 /// Whether nothing but a change brings anything new.
 fn is_at_rest(answer: &Works) -> bool {
     let is_purging = matches!(answer.frozen, Some(Frozen::Purging { .. }));
-    answer.failed.is_empty() && answer.handover.is_empty() && !is_purging
+    answer.failed.is_empty() && answer.handover.is_empty() && !is_purging && !is_staging(answer)
+}
+
+/// Whether clusters wait for their stage, or have to prove something in it.
+fn is_staging(answer: &Works) -> bool {
+    answer.staged.as_ref().is_some_and(|staged| staged.permit != Permit::All)
 }
 
 /// Orphans go; says whether there were any.

@@ -30,6 +30,7 @@ pub mod queues;
 pub mod rebalancer;
 pub mod reflector;
 pub mod rest;
+pub mod rollout;
 pub mod runtime;
 pub mod scheduler;
 pub mod scrape;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use api::propagation::TemplateCounts;
+use api::propagation::{RolloutCounts, TemplateCounts};
 use decide::claim::claim_on;
-use decide::policy_status::standing;
+use decide::policy_status::{rollout_standing, standing};
 use decide::{PolicyKey, Snapshot, Template, TemplateKey};
 use supervise::Recovered as _;
 
@@ -18,15 +18,40 @@ pub struct PolicyCounts(Arc<Mutex<Sums>>);
 struct Sums {
     shares: BTreeMap<TemplateKey, Share>,
     /// By policy.
-    counts: BTreeMap<PolicyKey, TemplateCounts>,
+    counts: BTreeMap<PolicyKey, Counts>,
     /// Templates that were taken from a policy, by its uid.
     lost: BTreeMap<String, i32>,
+}
+
+/// How the templates of a policy, or one of them, fare.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub struct Counts {
+    /// Who follows.
+    pub templates: TemplateCounts,
+    /// How far their rollouts are.
+    pub rollouts: RolloutCounts,
+}
+
+impl Counts {
+    fn add(&mut self, one: &Counts, sign: i32) {
+        let (sum, more) = (&mut self.templates, &one.templates);
+        sum.claimed += sign * more.claimed;
+        sum.up_to_date += sign * more.up_to_date;
+        sum.pending_activation += sign * more.pending_activation;
+        sum.suspended += sign * more.suspended;
+        sum.preempted_from += sign * more.preempted_from;
+        let (sum, more) = (&mut self.rollouts, &one.rollouts);
+        sum.templates += sign * more.templates;
+        sum.in_progress += sign * more.in_progress;
+        sum.paused += sign * more.paused;
+        sum.failed += sign * more.failed;
+    }
 }
 
 /// What one template adds.
 #[derive(Clone, Default, PartialEq)]
 struct Share {
-    claimed_by: Option<(PolicyKey, TemplateCounts)>,
+    claimed_by: Option<(PolicyKey, Counts)>,
     taken_from: Option<String>,
 }
 
@@ -55,10 +80,11 @@ impl PolicyCounts {
     }
 
     /// The counts of a policy, of which the uid is known.
-    pub fn of(&self, key: &PolicyKey, uid: &str) -> TemplateCounts {
+    pub fn of(&self, key: &PolicyKey, uid: &str) -> Counts {
         let sums = self.sums();
-        let counts = sums.counts.get(key).copied().unwrap_or_default();
-        TemplateCounts { preempted_by: sums.lost.get(uid).copied().unwrap_or(0), ..counts }
+        let mut counts = sums.counts.get(key).copied().unwrap_or_default();
+        counts.templates.preempted_by = sums.lost.get(uid).copied().unwrap_or(0);
+        counts
     }
 }
 
@@ -76,12 +102,8 @@ impl Sums {
     fn add(&mut self, share: &Share, sign: i32) {
         if let Some((policy, one)) = &share.claimed_by {
             let sum = self.counts.entry(policy.clone()).or_default();
-            sum.claimed += sign * one.claimed;
-            sum.up_to_date += sign * one.up_to_date;
-            sum.pending_activation += sign * one.pending_activation;
-            sum.suspended += sign * one.suspended;
-            sum.preempted_from += sign * one.preempted_from;
-            if sum.claimed == 0 {
+            sum.add(one, sign);
+            if sum.templates.claimed == 0 {
                 self.counts.remove(policy);
             }
         }
@@ -102,7 +124,10 @@ fn share(template: &Template, snapshot: &Snapshot) -> Share {
     let binding = snapshot.bindings.get(&template.key.binding()).map(AsRef::as_ref);
     let taken_from = template.claim_record().map(|record| record.taken_from).filter(|uid| !uid.is_empty());
     Share {
-        claimed_by: policy.map(|policy| (policy.key.clone(), standing(template, binding, policy))),
+        claimed_by: policy.map(|policy| {
+            let templates = standing(template, binding, policy);
+            (policy.key.clone(), Counts { templates, rollouts: rollout_standing(binding) })
+        }),
         taken_from,
     }
 }

@@ -4,11 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::rollout_progress::ROLLED_OUT;
 use api::{PolicyStatus, PropagationPolicy, kinds};
 use decide::conditions::set;
+use decide::policy_status::rolled_out;
 use decide::{PolicyKey, TemplateKey, policy_status};
 
 use crate::ctx::Ctx;
+use crate::policy_counts::Counts;
 use crate::rest::{Collection, Error};
 use crate::runtime::Action;
 
@@ -39,7 +42,7 @@ pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Action, Error> {
     let Some(policy) = ctx.cache.snapshot().policies.get(key).cloned() else {
         return Ok(Action::AwaitChange);
     };
-    let templates = ctx.policy_counts.of(key, &policy.uid);
+    let Counts { templates, rollouts } = ctx.policy_counts.of(key, &policy.uid);
     let kind = match key.namespace.as_str() {
         "" => &kinds::CLUSTER_PROPAGATION_POLICY,
         _ => &kinds::PROPAGATION_POLICY,
@@ -54,8 +57,16 @@ pub async fn reconcile(ctx: &Ctx, key: &PolicyKey) -> Result<Action, Error> {
     for condition in policy_status::conditions(&policy, &templates, &ctx.cache.snapshot().gates) {
         set(&mut conditions, condition, (ctx.now)());
     }
-    let status =
-        PolicyStatus { observed_generation: policy.generation, templates: Some(templates), conditions };
+    match rolled_out(&rollouts) {
+        Some(condition) => set(&mut conditions, condition, (ctx.now)()),
+        None => conditions.retain(|condition| condition.kind != ROLLED_OUT),
+    }
+    let status = PolicyStatus {
+        observed_generation: policy.generation,
+        templates: Some(templates),
+        rollout: (rollouts.templates > 0).then_some(rollouts),
+        conditions,
+    };
     if status != found.status {
         let version = &found.metadata.resource_version;
         ctx.control.write_status(&path, version, &found.status, &status).await?;

@@ -19,6 +19,7 @@ mod identity;
 mod override_policy;
 mod placement;
 mod propagation;
+mod rollout;
 mod selectors;
 mod syntax;
 

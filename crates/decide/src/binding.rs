@@ -15,10 +15,12 @@ use crate::interpret::Interpretation;
 use crate::policy::Policy;
 use crate::template::{Template, group};
 
+mod strategy;
 mod suspension;
 mod trespass;
 mod wanted;
 
+pub use strategy::strategy;
 pub use suspension::{Rollout, is_held, suspension};
 pub use trespass::{Trespass, trespass};
 pub(crate) use wanted::{own, reference_now};

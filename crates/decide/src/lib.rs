@@ -33,6 +33,7 @@ pub mod propagation;
 pub mod quantity;
 pub mod readiness;
 pub mod rebalance;
+pub mod rollout;
 pub mod selector;
 pub mod sight;
 pub mod skipped;

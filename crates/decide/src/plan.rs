@@ -138,6 +138,9 @@ pub struct ClusterPlan {
     /// Those of them to which nothing can be written now, because they are suspended or not ready.
     #[serde(default, rename = "heldBy", skip_serializing_if = "Vec::is_empty")]
     pub held_by: Vec<String>,
+    /// The stage in which it happens, or after which a copy is removed; empty where everything happens at once.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stage: String,
 }
 
 /// A change in one cluster.

@@ -1,8 +1,10 @@
 //! The status of a policy: counts from the records on templates and bindings, what one template adds, the sum, and the
 //! conditions. Visits only what the policy claims.
 
-use api::propagation::{DISPATCHING, IN_EFFECT, TemplateCounts};
-use api::{Binding, Condition, ConditionStatus};
+use api::propagation::{DISPATCHING, IN_EFFECT, RolloutCounts, TemplateCounts};
+use api::records::StrategyRecord;
+use api::rollout_progress::ROLLED_OUT;
+use api::{Binding, Condition, ConditionStatus, RolloutPhase};
 
 use crate::binding::follows;
 use crate::conditions::condition;
@@ -45,6 +47,42 @@ pub fn standing(template: &Template, binding: Option<&Binding>, policy: &Policy)
         preempted_from: taken.into(),
         preempted_by: 0,
     }
+}
+
+/// What the rollout of one template adds to the counts of the policy that claims it; nothing where its changes go
+/// everywhere at once.
+pub fn rollout_standing(binding: Option<&Binding>) -> RolloutCounts {
+    let staged = binding.filter(|binding| StrategyRecord::read(&binding.metadata).is_some());
+    let Some(binding) = staged else { return RolloutCounts::default() };
+    let phase = binding.status.rollout.as_ref().map(|progress| progress.phase).unwrap_or_default();
+    let is = |one: bool| i32::from(one);
+    RolloutCounts {
+        templates: 1,
+        in_progress: is(matches!(phase, RolloutPhase::Pending | RolloutPhase::Progressing)),
+        paused: is(phase == RolloutPhase::Paused),
+        failed: is(phase == RolloutPhase::Failed),
+    }
+}
+
+/// Whether the last change of every template has reached its clusters; none where no change spreads in stages.
+pub fn rolled_out(counts: &RolloutCounts) -> Option<Condition> {
+    let RolloutCounts { templates, in_progress, paused, failed } = *counts;
+    let (status, reason, message) = match (templates, in_progress + paused + failed) {
+        (0, _) => return None,
+        (_, 0) => {
+            let message = format!("The last change of {templates} templates has reached all their clusters.");
+            (ConditionStatus::True, "AllStagesPassed", message)
+        }
+        _ => {
+            let reason = if failed + paused > 0 { "Stopped" } else { "StageInProgress" };
+            let message = format!(
+                "Of {templates} templates {in_progress} are on their way through the stages, {paused} are paused \
+                 and {failed} have failed."
+            );
+            (ConditionStatus::False, reason, message)
+        }
+    };
+    Some(condition(ROLLED_OUT, status, reason, &message))
 }
 
 /// The counts as conditions, for the writer of the policy's status; without times.

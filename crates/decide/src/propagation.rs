@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use api::Binding;
-use api::records::{ClaimRecord, Pin, WAITING};
+use api::records::{ClaimRecord, Pin, ROLLOUT_STRATEGY, StrategyRecord, WAITING};
 use serde::Serialize;
 
 use crate::activation::{Activation, HoldWhy, activation, made_under};
@@ -169,7 +169,8 @@ impl<'l> Look<'l> {
         Some(written)
     }
 
-    /// L5, U7, U8: the suspension by the policy in charge, or the last one, or any rollout policy.
+    /// L5, U7, U8: the suspension by the policy in charge, or the last one, or any rollout policy. How a change spreads
+    /// is noted with it, so that the brake and what it holds back are one write (G12).
     fn brake(self, written: &mut Cow<'_, Binding>, pin: Option<&mut Pin>, policy: Option<&Policy>) {
         // Only other bindings need it, so their suspension counts (U6); see `dependencies`. And without a pin it is not
         // known which part of the suspension was the policy's, so all of it stays.
@@ -182,6 +183,15 @@ impl<'l> Look<'l> {
             binding::suspension(pin.suspension.as_ref(), rollouts, written.spec.suspension.as_ref());
         if written.spec.suspension != suspension {
             written.to_mut().spec.suspension = suspension;
+        }
+        let recorded = StrategyRecord::read(&written.metadata);
+        let rollouts = self.facts.rollouts.values();
+        let strategy = binding::strategy(self.facts.template, policy, rollouts, recorded.clone());
+        if strategy != recorded {
+            match strategy {
+                Some(strategy) => strategy.write(&mut written.to_mut().metadata),
+                None => drop(written.to_mut().metadata.annotations.remove(ROLLOUT_STRATEGY)),
+            }
         }
     }
 

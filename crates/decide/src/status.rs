@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::conditions;
-use crate::fields::text;
+use crate::fields::{integer, text};
 use crate::interpret;
 use crate::template::{Template, group};
 use crate::works::clusters_in_use;
@@ -89,7 +89,16 @@ pub fn manifest_status(object: &Value) -> ManifestStatus {
         ),
         status: interpret::reflect(object).map(Text::from),
         health: Some(interpret::health(object)),
+        outdated: is_outdated(object),
     }
+}
+
+/// Whether a status says itself that it is about an older generation of the object. The health of built-in kinds
+/// considers that already.
+fn is_outdated(object: &Value) -> bool {
+    let known = interpret::has_health(text(object, &["apiVersion"]), text(object, &["kind"]));
+    let observed = integer(object, &["status", "observedGeneration"]).filter(|_| !known);
+    observed.is_some_and(|observed| integer(object, &["metadata", "generation"]) != Some(observed))
 }
 
 /// The `Dispatching` condition of a Work (U2).

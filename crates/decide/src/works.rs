@@ -10,6 +10,7 @@ mod moves;
 mod namespaces;
 mod prune;
 mod render;
+mod staged;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,6 +28,7 @@ pub use manifest::Manifest;
 pub use moves::Handover;
 pub use namespaces::{is_synced, namespace_works};
 pub use prune::prune;
+pub use staged::{Staged, advance};
 
 use crate::binding::{Trespass, is_held, trespass};
 use crate::interpret;
@@ -42,6 +44,8 @@ pub struct Works {
     pub orphans: BTreeMap<String, Orphan>,
     /// What stays until other copies are applied (M1).
     pub handover: Handover,
+    /// What waits for its stage; none where changes go everywhere at once.
+    pub staged: Option<Staged>,
     /// Clusters that get nothing new, because an override policy could not act.
     pub failed: BTreeMap<String, Failed>,
     /// Why no Work was rendered.
@@ -66,6 +70,9 @@ impl fmt::Display for Works {
         }
         if !self.handover.is_empty() {
             write!(formatter, "; {}", self.handover)?;
+        }
+        if let Some(staged) = self.staged.as_ref().filter(|staged| !staged.is_empty()) {
+            write!(formatter, "; {staged}")?;
         }
         for (cluster, failed) in &self.failed {
             write!(formatter, "; {cluster} gets nothing new: {failed}")?;
@@ -172,14 +179,18 @@ pub struct Sources<'a> {
 /// Decides what each member receives.
 pub fn works(binding: &Binding, sources: Sources<'_>) -> Works {
     let Sources { existing, clusters, needed_in, .. } = sources;
+    let source = source(binding, sources);
+    let staged = source.as_ref().ok().and_then(|template| Staged::of(binding, template, sources.overrides));
     let handover = moves::handover(binding, existing, clusters, needed_in);
     let orphans = orphans(binding, existing, &handover);
-    let mut answer = Works { orphans, handover, ..Works::default() };
-    match source(binding, sources) {
+    let mut answer = Works { orphans, handover, staged, ..Works::default() };
+    let left = staged::keep(binding, &mut answer);
+    match source {
         Ok(template) => {
             render::render(binding, template, sources, &mut answer);
-            let held = existing.iter().filter(|work| answer.handover.leaving.contains(cluster_of(work)));
-            answer.works.extend(held.filter_map(|work| stopped(binding, work)));
+            let stays = |cluster: &str| left.contains(cluster) || answer.handover.leaving.contains(cluster);
+            let held: Vec<&Work> = existing.iter().filter(|work| stays(cluster_of(work))).collect();
+            answer.works.extend(held.into_iter().filter_map(|work| stopped(binding, work)));
         }
         Err(frozen) => {
             // Suspension acts also on what is frozen; nothing else of a Work changes.

@@ -62,12 +62,21 @@ impl PlanCheck {
             let planned = self.planned.get(name).unwrap_or(&none);
             let happened = happened.get(name).unwrap_or(&none);
             let line = |what: &str, said: &String| format!("{name}: {what}: {said}");
-            lines.extend(planned.difference(happened).map(|said| line("planned, but did not happen", said)));
-            lines
-                .extend(happened.difference(planned).map(|said| line("happened, but was not planned", said)));
+            let (waited, waits) = (self.before.waiting(name), after.waiting(name));
+            // In which order stages come is in the plan; when each of them comes is decided by what clusters show.
+            let comes_later = |said: &&String| is_about(said, &waits) || is_about(said, &waited);
+            let missing = planned.difference(happened).filter(|said| !comes_later(said));
+            lines.extend(missing.map(|said| line("planned, but did not happen", said)));
+            let unforeseen = happened.difference(planned).filter(|said| !is_about(said, &waited));
+            lines.extend(unforeseen.map(|said| line("happened, but was not planned", said)));
         }
         Ok(lines)
     }
+}
+
+/// Whether a statement is about one of these clusters.
+fn is_about(said: &str, clusters: &BTreeSet<String>) -> bool {
+    said.split_once(": ").is_some_and(|(cluster, _)| clusters.contains(cluster))
 }
 
 async fn look(simulated: &Simulated) -> Result<(Snapshot, Observed), PlayError> {

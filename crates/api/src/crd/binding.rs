@@ -9,7 +9,8 @@ use super::schema::{
     string, strings,
 };
 use super::selectors::dispatching_fields;
-use super::{Version, age, annotation, condition};
+use super::staged::{rollout_progress, suspended_by_rollout};
+use super::{Version, age, annotation, column, condition};
 use crate::binding::{FULLY_APPLIED, SCHEDULED};
 use crate::records::{SHOWN_GENERATION, SHOWN_POLICY};
 
@@ -61,6 +62,8 @@ pub(super) fn v1alpha2() -> Version {
         condition("FULLYAPPLIED", FULLY_APPLIED),
         annotation("POLICY", SHOWN_POLICY),
         annotation("GENERATION", SHOWN_GENERATION),
+        column("STAGE", ".status.rollout.stage"),
+        column("PHASE", ".status.rollout.phase"),
         age(),
     ])
 }
@@ -145,9 +148,10 @@ fn suspension() -> Described {
         "True keeps the scheduler from choosing clusters; what runs stays. Default false. No policy sets it: \
          it is for people and programs that prepare a placement.",
     );
-    object(dispatching_fields().into_iter().chain([("scheduling", scheduling)])).about(
+    let more = [("rollout", suspended_by_rollout()), ("scheduling", scheduling)];
+    object(dispatching_fields().into_iter().chain(more)).about(
         "What is held back for this template: all that its policy and the rollout policies that select it \
-         suspend.",
+         suspend, and what waits for its stage.",
     )
 }
 
@@ -292,7 +296,8 @@ fn eviction_state() -> [Field; 5] {
 const AGGREGATED_STATUS: &str = "What each cluster reports of the object, sorted by the name of the cluster.";
 const CONDITIONS: &str = "`Scheduled`: clusters are chosen. `FullyApplied`: all of them have the object. \
                           `LastCopyKept`: a copy stays although it should leave, because no other cluster \
-                          fits.";
+                          fits. `RolledOut`: the last change has reached every cluster; only where changes \
+                          spread in stages.";
 
 fn status() -> Schema {
     let item = object(aggregated_status_fields().into_iter().chain([("health", health())]));
@@ -300,6 +305,7 @@ fn status() -> Schema {
         ("aggregatedStatus", list_of(item).about(AGGREGATED_STATUS)),
         ("conditions", conditions().about(CONDITIONS)),
         ("lastScheduledTime", date_time().about("When the scheduler last chose clusters.")),
+        ("rollout", rollout_progress()),
         (
             "schedulerObservedGeneration",
             int64().about(

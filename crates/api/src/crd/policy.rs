@@ -5,6 +5,7 @@ use super::parts::conditions;
 use super::placement::{conflict_resolution, placement, preserve_resources_on_deletion, propagate_deps};
 use super::schema::{Field, Schema, boolean, int32, int64, object, one_of, string, strings};
 use super::selectors::{exclude_resource_selectors, required_selectors, suspension};
+use super::staged::{rollout_counts, rollout_strategy};
 use super::{Version, age, column, count, wide};
 use crate::propagation::DEFAULT_SCHEDULER;
 
@@ -77,7 +78,7 @@ fn relationship() -> [Field; 4] {
 }
 
 /// When it acts.
-fn activation() -> [Field; 3] {
+fn activation() -> [Field; 4] {
     [
         (
             "activationPreference",
@@ -97,6 +98,7 @@ fn activation() -> [Field; 3] {
                  as they are.",
             ),
         ),
+        ("rolloutStrategy", rollout_strategy()),
         ("suspension", suspension()),
     ]
 }
@@ -176,11 +178,13 @@ fn policy_status() -> Schema {
             int64().about("Generation of the policy that the rest of the status is about."),
         ),
         ("templates", templates.about("How many templates follow the policy, and how.")),
+        ("rollout", rollout_counts()),
         (
             "conditions",
             conditions().keyed_by("type").about(
                 "`InEffect`: every claimed template follows the policy as it is now. `Dispatching`: none of \
-                 them is suspended.",
+                 them is suspended. `RolledOut`: the last change of each has reached all its clusters; only \
+                 where changes spread in stages.",
             ),
         ),
     ])

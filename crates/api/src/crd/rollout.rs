@@ -3,18 +3,20 @@
 use super::parts::conditions;
 use super::schema::{int32, int64, object};
 use super::selectors::{exclude_resource_selectors, required_selectors, suspension};
+use super::staged::rollout_strategy;
 use super::{Version, age, column, flag};
 
-pub(super) const ABOUT: &str = "Suspends the delivery of single templates of its own namespace without an \
-                                edit of the policy that claims them. A template is suspended in a cluster \
-                                when its policy or any rollout policy says so; deleting the rollout policy \
-                                resumes delivery.";
+pub(super) const ABOUT: &str = "Suspends the delivery of single templates of its own namespace, or lets \
+                                their changes spread in stages, without an edit of the policy that claims \
+                                them. A template is suspended in a cluster when its policy or any rollout \
+                                policy says so; deleting the rollout policy resumes delivery.";
 
 pub(super) const ABOUT_CLUSTER_SCOPED: &str = "Suspends the delivery of single templates of all namespaces, \
-                                               and of kinds without namespaces, without an edit of the \
-                                               policy that claims them. A template is suspended in a cluster \
-                                               when its policy or any rollout policy says so; deleting the \
-                                               rollout policy resumes delivery.";
+                                               and of kinds without namespaces, or lets their changes spread \
+                                               in stages, without an edit of the policy that claims them. A \
+                                               template is suspended in a cluster when its policy or any \
+                                               rollout policy says so; deleting the rollout policy resumes \
+                                               delivery.";
 
 pub(super) fn rollout() -> Version {
     let spec = object([
@@ -25,6 +27,7 @@ pub(super) fn rollout() -> Version {
             ),
         ),
         ("resourceSelectors", required_selectors()),
+        ("rolloutStrategy", rollout_strategy()),
         ("suspension", suspension()),
     ]);
     let status = object([
@@ -35,7 +38,7 @@ pub(super) fn rollout() -> Version {
         ("suspended", int32().about("How many templates this policy suspends.")),
         ("conditions", conditions().keyed_by("type").about("What else there is to say about the policy.")),
     ]);
-    Version::stored("v1alpha1", spec, "Which templates are suspended, and where.")
+    Version::stored("v1alpha1", spec, "Which templates are suspended, and where, or change in stages.")
         .status(status, "What became of the policy. Longshore's controllers do not fill it in.")
         .columns([
             flag("SUSPENDED", ".spec.suspension.dispatching"),

@@ -97,14 +97,18 @@ pub(super) fn anything() -> Schema {
     Schema { keywords: Map::new(), required: false }.with("x-kubernetes-preserve-unknown-fields", true)
 }
 
+/// A number or a text.
+pub(super) fn int_or_string() -> Schema {
+    Schema { keywords: Map::new(), required: false }
+        .with("anyOf", json!([{ "type": "integer" }, { "type": "string" }]))
+        .with("x-kubernetes-int-or-string", true)
+}
+
 /// An amount in Kubernetes' notation.
 pub(super) fn quantity() -> Schema {
     const NUMBER: &str = r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))";
     let pattern = format!(r"^(\+|-)?{NUMBER}(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?{NUMBER}))?$");
-    Schema { keywords: Map::new(), required: false }
-        .with("anyOf", json!([{ "type": "integer" }, { "type": "string" }]))
-        .with("pattern", pattern)
-        .with("x-kubernetes-int-or-string", true)
+    int_or_string().with("pattern", pattern)
 }
 
 fn typed(name: &str) -> Schema {

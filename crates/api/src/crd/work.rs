@@ -50,6 +50,13 @@ fn status() -> Schema {
         ("health", health()),
         ("identifier", identifier().required().about("Which manifest the item is about.")),
         (
+            "outdated",
+            boolean().about(
+                "True while the status is about an older generation of the object than the cluster has. \
+                 Default false.",
+            ),
+        ),
+        (
             "status",
             raw_object()
                 .about("Status of the object in the cluster, as far as it is collected for its kind."),

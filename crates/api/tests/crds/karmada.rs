@@ -6,14 +6,18 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 /// What we add to schemas that Karmada has too; nothing else may differ.
-const OURS: [&str; 7] = [
+const OURS: [&str; 11] = [
     ".spec.excludeResourceSelectors",
     ".spec.failover.application.evictLastCopy",
     ".spec.failover.cluster.evictLastCopy",
     ".spec.resourceSelectors[].exclude",
+    ".spec.rolloutStrategy",
+    ".spec.suspension.rollout",
     ".spec.suspension.suspendDispatching",
     ".spec.suspension.suspendDispatchingOnClusters",
     ".status",
+    ".status.manifestStatuses[].outdated",
+    ".status.rollout",
 ];
 
 #[test]

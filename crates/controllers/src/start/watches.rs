@@ -98,7 +98,7 @@ const CLUSTERS: Row<Value, cluster::Change> = Row {
         Wake::ClusterStatus(cluster::cluster_if_changed, User),
         Wake::Scheduler(cluster::all_bindings_if_changed, Resync),
         Wake::Failover(cluster::all_bindings_if_changed, Resync),
-        Wake::Binding(cluster::all_bindings_if_changed_and_overridden, Resync),
+        Wake::Binding(cluster::overridden_or_moving_bindings_if_changed, Resync),
         Wake::Execution(cluster::works_if_changed, Resync),
         Wake::Namespaces(cluster::all_namespaces_if_changed, Resync),
         Wake::Metric(cluster::count_incoming),

@@ -4,7 +4,7 @@ use api::propagation::{DEFAULT_SCHEDULER, Preemption};
 use api::{PropagationPolicy, RolloutPolicy, Scope, Suspension, kinds, labels};
 
 use super::selectors::Owner;
-use super::{Findings, Review, failover, placement, selectors};
+use super::{Findings, Review, failover, placement, rollout, selectors};
 
 /// A propagation policy of either scope.
 pub(super) fn check(
@@ -27,6 +27,8 @@ pub(super) fn check(
         failover::check(wanted, spec.propagate_deps, findings);
     }
     suspension(spec.suspension.as_ref(), findings);
+    let of = rollout::Of::Propagation { propagate_deps: spec.propagate_deps };
+    rollout::check(spec.rollout_strategy.as_ref(), of, findings);
     out_of_reach(review, policy, owner, findings);
 }
 
@@ -41,6 +43,7 @@ pub(super) fn check_rollout(
     let owner = owner(policy.kind == kinds::CLUSTER_ROLLOUT_POLICY.kind, &policy.metadata.namespace);
     selectors::check(owner, &spec.resource_selectors, &spec.exclude_resource_selectors, findings);
     suspension(spec.suspension.as_ref(), findings);
+    rollout::check(spec.rollout_strategy.as_ref(), rollout::Of::Rollout, findings);
 }
 
 fn owner(cluster_scoped: bool, namespace: &str) -> Owner<'_> {

@@ -7,7 +7,7 @@ use api::suspension::SuspendClusters;
 use api::{Binding, RolloutPolicy, RolloutSpec, Scope, Suspension, kinds};
 
 use crate::policy::PolicyKey;
-use crate::selector::best_match;
+use crate::selector::{Specificity, best_match};
 use crate::template::Template;
 
 /// RolloutPolicy and ClusterRolloutPolicy in one (U7).
@@ -40,19 +40,23 @@ impl From<&RolloutPolicy> for Rollout {
 impl Rollout {
     /// True when it is about this template.
     pub fn matches(&self, template: &Template) -> bool {
+        self.specificity(template).is_some()
+    }
+
+    /// How exactly it means this template; none if it is not about it.
+    pub fn specificity(&self, template: &Template) -> Option<Specificity> {
         let in_reach = match self.key.scope() {
             Scope::Namespaced => self.key.namespace == template.key.namespace,
             Scope::Cluster => true,
         };
         let (selectors, excluded) = (&self.spec.resource_selectors, &self.spec.exclude_resource_selectors);
-        in_reach
-            && !self.deleting
-            && best_match(selectors, excluded, &template.key, &template.labels).is_some()
+        let matched = || best_match(selectors, excluded, &template.key, &template.labels);
+        (in_reach && !self.deleting).then(matched).flatten()
     }
 }
 
-/// The suspension of a binding: what its policy or one of the rollout policies says (U7). `scheduling` has another
-/// writer and stays.
+/// The suspension of a binding: what its policy or one of the rollout policies says (U7). `scheduling` and `rollout` have
+/// other writers and stay.
 pub fn suspension<'s, 'r: 's>(
     policy: Option<&'s Suspension>,
     rollouts: impl Iterator<Item = &'r Rollout>,
@@ -66,11 +70,12 @@ pub fn suspension<'s, 'r: 's>(
         (Some(policy), true) => BindingSuspension {
             dispatching: policy.dispatching,
             dispatching_on_clusters: policy.dispatching_on_clusters.clone(),
-            scheduling: None,
+            ..BindingSuspension::default()
         },
         _ => union(policy.into_iter().chain(from_rollouts)),
     };
     merged.scheduling = existing.and_then(|suspension| suspension.scheduling);
+    merged.rollout = existing.and_then(|suspension| suspension.rollout.clone());
     (merged != BindingSuspension::default()).then_some(merged)
 }
 
@@ -88,7 +93,7 @@ fn union<'s>(all: impl Iterator<Item = &'s Suspension>) -> BindingSuspension {
     BindingSuspension {
         dispatching: everywhere.then_some(true),
         dispatching_on_clusters: some_clusters,
-        scheduling: None,
+        ..BindingSuspension::default()
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::binding::GracefulEvictionTask;
 use api::cluster::READY;
 use api::labels::is_bookkeeping;
-use api::records::Pin;
+use api::records::{Pin, StrategyRecord};
 use api::{Binding, ConditionStatus};
 use serde_json::Value;
 
@@ -19,6 +19,7 @@ use crate::conditions;
 use crate::interpret::told_replicas;
 use crate::overrides::concerns;
 use crate::placement::{Strategy, is_workload};
+use crate::rollout::Stages;
 use crate::snapshot::{Interpreters, Snapshot, render_namespace};
 use crate::template::Template;
 use crate::works;
@@ -71,7 +72,25 @@ pub(super) fn clusters(
         plans.extend(action.map(|action| (cluster.to_owned(), ClusterPlan::of(action, suspended))));
     }
     order(is, &mut plans);
+    stages(is, &mut plans);
     (plans, fields.into_iter().take(FIELDS_MAX).collect())
+}
+
+/// In which stage a change reaches a cluster (G3); what is no longer wanted goes after the last one (G9).
+fn stages(is: &View<'_>, plans: &mut BTreeMap<String, ClusterPlan>) {
+    let Some(record) = is.binding.and_then(|binding| StrategyRecord::read(&binding.metadata)) else { return };
+    let strategy = Stages::of(&record.staged);
+    for (name, plan) in plans.iter_mut() {
+        let cluster = is.snapshot.clusters.iter().find(|cluster| cluster.metadata.name == *name);
+        let stage = match (plan.action, cluster) {
+            (Action::Create { .. } | Action::Update, Some(cluster)) => {
+                strategy.stages.get(strategy.stage_of(cluster))
+            }
+            (Action::Delete { .. }, Some(_)) => strategy.stages.last(),
+            _ => None,
+        };
+        plan.stage = stage.map(|stage| stage.name.clone()).unwrap_or_default();
+    }
 }
 
 /// True when no cluster has a copy, whatever override policies make of it.

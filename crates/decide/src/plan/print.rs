@@ -51,6 +51,11 @@ impl fmt::Display for ClusterPlan {
             Action::Suspend => return write!(formatter, "suspend"),
             Action::Resume => write!(formatter, "resume")?,
         }
+        match (self.stage.as_str(), self.action) {
+            ("", _) => {}
+            (stage, Action::Delete { .. }) => write!(formatter, ", after stage {stage}")?,
+            (stage, _) => write!(formatter, ", in stage {stage}")?,
+        }
         if self.suspended {
             write!(formatter, " (suspended: not before it is resumed)")?;
         }
@@ -70,7 +75,7 @@ impl fmt::Display for ClusterPlan {
 impl ClusterPlan {
     /// A change that waits for nothing elsewhere.
     pub fn of(action: Action, suspended: bool) -> ClusterPlan {
-        ClusterPlan { action, suspended, after: Vec::new(), held_by: Vec::new() }
+        ClusterPlan { action, suspended, after: Vec::new(), held_by: Vec::new(), stage: String::new() }
     }
 }
 

@@ -15,7 +15,7 @@ pub fn unbound(snapshot: &Snapshot, key: &BindingKey) -> Plan {
     let Some(binding) = snapshot.bindings.get(key) else { return Plan::default() };
     let gone = in_use(binding).into_iter().map(|(cluster, replicas)| {
         let action = Action::Delete { replicas };
-        (cluster.to_owned(), ClusterPlan { action, suspended: false, after: Vec::new(), held_by: Vec::new() })
+        (cluster.to_owned(), ClusterPlan::of(action, false))
     });
     let clusters: BTreeMap<String, ClusterPlan> = gone.collect();
     let mut draft = Draft::default();

@@ -61,7 +61,12 @@ pub(super) fn render(binding: &Binding, template: &Template, sources: Sources<'_
                     continue;
                 };
                 work.metadata.annotations.extend(remembered(&cluster_policies, &policies));
-                answer.works.insert(target.name.clone(), work);
+                let old = sources.existing.iter().find(|old| cluster_of(old) == target.name);
+                let due = match answer.staged.as_mut() {
+                    Some(staged) => staged.due(&target.name, work, old),
+                    None => Some(work),
+                };
+                answer.works.extend(due.map(|work| (target.name.clone(), work)));
             }
         }
     }

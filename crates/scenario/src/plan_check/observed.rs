@@ -32,6 +32,8 @@ struct Seen {
     /// What it waits for.
     waits: Option<Awaited>,
     copies: BTreeMap<String, Copy>,
+    /// Clusters that keep what they have until it is their stage.
+    waiting: BTreeSet<String>,
 }
 
 /// A policy that has not acted on a template: its uid, its generation, and what it misses itself.
@@ -55,7 +57,7 @@ impl Observed {
                 waits: owner.as_ref().and_then(|owner| waits(snapshot, template, owner)),
                 taken_from: record.map(|ClaimRecord { taken_from, .. }| taken_from).unwrap_or_default(),
                 owner,
-                copies: BTreeMap::new(),
+                ..Seen::default()
             };
             observed.templates.insert(id(&template.key), seen);
         }
@@ -70,10 +72,21 @@ impl Observed {
         for binding in snapshot.bindings.values() {
             if let Some(seen) = observed.templates.get_mut(&id(&TemplateKey::of(binding))) {
                 leave(binding, &mut seen.copies);
+                seen.waiting = waiting(binding);
             }
         }
         observed
     }
+
+    /// Clusters in which a template keeps what it has until it is their stage.
+    pub fn waiting(&self, template: &str) -> BTreeSet<String> {
+        self.templates.get(template).map(|seen| seen.waiting.clone()).unwrap_or_default()
+    }
+}
+
+fn waiting(binding: &Binding) -> BTreeSet<String> {
+    let rollout = binding.spec.suspension.as_ref().and_then(|suspension| suspension.rollout.as_ref());
+    rollout.iter().flat_map(|rollout| &rollout.suspended_clusters).cloned().collect()
 }
 
 /// A copy that is removed as soon as its successor is healthy counts as gone, unless it is suspended. So does a copy

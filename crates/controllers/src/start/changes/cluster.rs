@@ -91,13 +91,16 @@ pub(in crate::start) fn all_bindings_if_changed(ctx: &Ctx, change: &Change) -> V
     if change.changed { ctx.cache.binding_keys() } else { Vec::new() }
 }
 
-/// Every binding, if there are override policies: their rules may select clusters by label.
-pub(in crate::start) fn all_bindings_if_changed_and_overridden(
+/// Every binding, if there are override policies: their rules may select clusters by label. Otherwise those that wait for
+/// reports (M1) or for their stage: which stage a cluster belongs to, and whether it passes, may depend on it (G3, G8).
+pub(in crate::start) fn overridden_or_moving_bindings_if_changed(
     ctx: &Ctx,
     change: &Change,
 ) -> Vec<BindingKey> {
     let overridden = !ctx.cache.snapshot().overrides.is_empty();
-    if overridden { all_bindings_if_changed(ctx, change) } else { Vec::new() }
+    let mut all = all_bindings_if_changed(ctx, change);
+    all.retain(|key| overridden || ctx.cache.moving().has(key));
+    all
 }
 
 /// The Works for the cluster.
