@@ -1,5 +1,5 @@
-//! `longshore rollout status|history|undo`: which generation of a policy each template follows, earlier generations,
-//! and rollback.
+//! `longshore rollout`: which generation of a policy each template follows, earlier generations and rollback, and what a
+//! person asks of a change that spreads in stages.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, anyhow};
 use api::ObjectMeta;
 use api::records::Past;
 use controllers::rest::{Collection, Error, Written};
+use decide::rollout::Action;
 use plane::reports::{Follower, TemplateReport, followers};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,6 +21,7 @@ use crate::policy_lookup::{self, FoundPolicy};
 use crate::wait::Wait;
 use crate::watch::{View, watch};
 
+mod request;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -42,6 +44,16 @@ enum Command {
     History(History),
     /// Restore the spec of an earlier generation of a policy.
     Undo(Undo),
+    /// Let no further cluster get the change of a template that spreads in stages.
+    Pause(request::Asked),
+    /// Let a paused rollout go on; clusters that failed are judged anew.
+    Resume(request::Asked),
+    /// Approve the end of a stage that waits for it.
+    Approve(request::Approve),
+    /// Let a rollout go on without waiting for a cluster.
+    Skip(request::Skip),
+    /// End a rollout: clusters that have not started keep what they have.
+    Abort(request::Asked),
 }
 
 #[derive(clap::Args)]
@@ -102,12 +114,17 @@ struct Generation {
     templates: usize,
 }
 
-/// Runs one of the three.
+/// Runs one of them.
 pub async fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.command {
         Command::Status(arguments) => status(arguments).await,
         Command::History(history) => self::history(history).await,
         Command::Undo(undo) => self::undo(undo).await,
+        Command::Pause(asked) => request::ask(asked, Action::Pause, "paused").await,
+        Command::Resume(asked) => request::ask(asked, Action::Resume, "resumed").await,
+        Command::Approve(approve) => request::approve(approve).await,
+        Command::Skip(skip) => request::skip(skip).await,
+        Command::Abort(asked) => request::ask(asked, Action::Abort, "aborted").await,
     }
 }
 

@@ -4,7 +4,7 @@
 use api::rollout_progress::ROLLED_OUT;
 use api::{Binding, BindingRollout, Work};
 use decide::conditions;
-use decide::rollout::{Step, condition, news};
+use decide::rollout::{Happened, Step, condition, news};
 use decide::works::{Works, advance};
 use serde_json::{Value, json};
 
@@ -47,26 +47,30 @@ fn is_left_over(binding: &Binding, works: &Works) -> bool {
     has_record && !staged && works.staged.is_none()
 }
 
-/// What may go where is written before the progress that it leads to, and taken away after it: stopping between the two
-/// delivers nothing that is not recorded.
+/// The progress is written before what may go where: a controller that stops between the two has delivered nothing, and
+/// the next one comes to the same answer.
 async fn record(ctx: &Ctx, binding: &Binding, step: &Step) -> Result<(), Error> {
     let seen = binding.status.rollout.clone();
-    let binding = match &step.rollout {
-        Some(_) => {
-            let written = write_spec(ctx, binding, step.rollout.as_ref()).await?;
-            write_status(ctx, &written, Some(step)).await?
-        }
-        None => {
-            let written = write_status(ctx, binding, Some(step)).await?;
-            write_spec(ctx, &written, None).await?
-        }
-    };
+    let binding = write_status(ctx, binding, Some(step)).await?;
     for one in news(seen.as_ref(), &step.progress) {
-        let event_type = if one.warning { EventType::Warning } else { EventType::Normal };
+        let (event_type, reason) = event(one.what);
         let about = [Regarding::from(&binding), Regarding::template_of(&binding)];
-        ctx.record_event(about, COMPONENT, event_type, one.reason, &one.message);
+        ctx.record_event(about, COMPONENT, event_type, reason, &one.message);
     }
-    Ok(())
+    write_spec(ctx, &binding, step.rollout.as_ref()).await.map(drop)
+}
+
+fn event(what: Happened) -> (EventType, &'static str) {
+    match what {
+        Happened::Superseded => (EventType::Normal, "RolloutSuperseded"),
+        Happened::Started => (EventType::Normal, "RolloutStarted"),
+        Happened::StagePassed => (EventType::Normal, "RolloutStagePassed"),
+        Happened::StageStarted => (EventType::Normal, "RolloutStageStarted"),
+        Happened::ClusterFailed => (EventType::Warning, "RolloutClusterFailed"),
+        Happened::Paused => (EventType::Warning, "RolloutPaused"),
+        Happened::Failed => (EventType::Warning, "RolloutFailed"),
+        Happened::Succeeded => (EventType::Normal, "RolloutSucceeded"),
+    }
 }
 
 fn recorded(binding: &Binding) -> Option<&BindingRollout> {

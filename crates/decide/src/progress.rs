@@ -59,6 +59,11 @@ pub enum Pending {
         /// The member.
         cluster: String,
     },
+    /// The member keeps what it has until it is its stage.
+    Staged {
+        /// The member.
+        cluster: String,
+    },
     /// The member does not answer.
     Unknown {
         /// The member.
@@ -85,6 +90,7 @@ impl fmt::Display for Pending {
             Pending::NotApplied { cluster, why } => write!(formatter, "{cluster}: not applied: {why}"),
             Pending::NotHealthy { cluster } => write!(formatter, "{cluster}: applied, not yet healthy"),
             Pending::NotSuspended { cluster } => write!(formatter, "{cluster}: not yet suspended"),
+            Pending::Staged { cluster } => write!(formatter, "{cluster}: waits for its stage"),
             Pending::Unknown { cluster, unknown } => write!(formatter, "{cluster}: {unknown}"),
             Pending::NotRemoved { cluster } => write!(formatter, "{cluster}: not yet removed"),
         }
@@ -152,6 +158,8 @@ fn delivery(snapshot: &Snapshot, template: &Template, existing: &[Work], progres
         },
     );
     pending.extend(hindered(&wanted));
+    let waiting = wanted.staged.iter().flat_map(|staged| &staged.waiting).cloned();
+    pending.extend(waiting.map(|cluster| Pending::Staged { cluster }));
     for (cluster, work) in &wanted.works {
         let silent = snapshot.clusters.iter().find(|one| one.metadata.name == *cluster).and_then(unknown);
         pending.extend(copy(cluster, work, existing, silent));

@@ -15,7 +15,7 @@ use std::time::Duration;
 use api::{BindingRollout, ConditionStatus, RolloutProgress, Time};
 use jiff::Timestamp;
 
-pub use news::{News, condition, news};
+pub use news::{Happened, News, condition, news};
 pub(crate) use permit::stays;
 pub use permit::{Permit, is_in_flight, permit};
 pub use request::{Action, Request};
@@ -98,3 +98,6 @@ pub struct Step {
     /// After this time something may be due although nothing changed.
     pub look_again: Option<Duration>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,12 +27,14 @@ mod advice;
 mod clusters;
 mod holds;
 mod rivals;
+mod staging;
 mod staying;
 
 pub use advice::{Step, steps};
 pub use clusters::{ClusterWhy, Verdict};
 pub use holds::{Hold, Holder};
 pub use rivals::{Lost, Rival};
+pub use staging::{ClusterStaging, Staging};
 pub use staying::{Awaited, NotApplied, Staying, staying};
 
 /// Everything there is to say about one template.
@@ -89,6 +91,9 @@ pub struct Why {
     /// Copies that stay until others are applied (M1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staying: Option<Staying>,
+    /// How a change spreads over its clusters, if it does in stages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub staging: Option<Staging>,
     /// Why copies stay that should leave, where nothing else fits (M2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_copy: Option<String>,
@@ -211,6 +216,7 @@ pub fn why(snapshot: &Snapshot, key: &TemplateKey, interpreters: Interpreters<'_
             .map(|(binding, placed)| clusters::clusters(snapshot, template, binding, placed))
             .unwrap_or_default(),
         staying: binding.and_then(|binding| staying(binding, &snapshot.clusters)),
+        staging: binding.and_then(|binding| staging::staging(snapshot, binding)),
         last_copy: binding.and_then(last_copy),
         holds: binding
             .map(|binding| holds::holds(snapshot, template, binding, &decided.claim))

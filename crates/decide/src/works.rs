@@ -28,7 +28,7 @@ pub use manifest::Manifest;
 pub use moves::Handover;
 pub use namespaces::{is_synced, namespace_works};
 pub use prune::prune;
-pub use staged::{Staged, advance};
+pub use staged::{Staged, advance, complete};
 
 use crate::binding::{Trespass, is_held, trespass};
 use crate::interpret;

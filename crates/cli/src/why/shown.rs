@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use decide::activation::{Activation, FollowWhy, HoldWhy};
 use decide::claim::ClaimReason;
 use decide::placement::Placement;
-use decide::why::{ClusterWhy, InEffect, Verdict, Why};
+use decide::why::{ClusterWhy, InEffect, Staging, Verdict, Why};
 use decide::{PolicyKey, TemplateKey};
 use plane::reports::Onto;
 
@@ -33,6 +33,9 @@ pub fn shown(story: &Story, paint: Paint) -> String {
         let _ = writeln!(text, "{}", paint.yellow(&line("Suspended", &format!("{hold}"))));
     }
     clusters(&mut text, story);
+    if let Some(staging) = &why.staging {
+        staged(&mut text, staging, paint);
+    }
     if let Some(staying) = &why.staying {
         let _ = writeln!(text, "{}", paint.yellow(&line("Stays", &sentence(&staying.to_string()))));
     }
@@ -43,6 +46,17 @@ pub fn shown(story: &Story, paint: Paint) -> String {
         steps(&mut text, why, onto);
     }
     text
+}
+
+/// The rollout, and each cluster until everything has passed.
+fn staged(text: &mut String, staging: &Staging, paint: Paint) {
+    let done = staging.progress.as_ref().is_some_and(|one| one.phase == api::RolloutPhase::Succeeded);
+    let said = line("Rollout", &sentence(&staging.to_string()));
+    let _ = writeln!(text, "{}", if done { said } else { paint.yellow(&said) });
+    for cluster in staging.clusters.iter().filter(|_| !done).take(CHOSEN_MAX) {
+        let said = format!("{} (stage {}) {}", cluster.name, cluster.stage, cluster.state);
+        let _ = writeln!(text, "{}", line("", &said));
+    }
 }
 
 fn line(label: &str, said: &str) -> String {

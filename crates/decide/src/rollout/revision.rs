@@ -11,6 +11,10 @@ use crate::template::{Template, digest};
 /// Enough that two revisions of one binding never meet by chance, and short enough to be read.
 const LENGTH: usize = 16;
 
+/// Metadata that no member receives: the same content is the same revision, also after it was deleted and made again.
+const OF_THE_SERVER: [&str; 6] =
+    ["uid", "creationTimestamp", "deletionTimestamp", "ownerReferences", "finalizers", "generateName"];
+
 /// The revision that template, rules and override policies make together.
 pub fn revision(template: &Template, spec: &BindingSpec, overrides: &[OverridePolicy]) -> String {
     let BindingSpec {
@@ -21,8 +25,12 @@ pub fn revision(template: &Template, spec: &BindingSpec, overrides: &[OverridePo
         .map(|policy| json!([policy.metadata.namespace, policy.metadata.name, policy.spec]))
         .collect();
     concerned.sort_by_key(ToString::to_string);
+    let mut object = template.object();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        OF_THE_SERVER.iter().for_each(|field| drop(metadata.remove(*field)));
+    }
     let parts = json!({
-        "template": content(&template.object()),
+        "template": content(&object),
         "placement": placement,
         "conflictResolution": conflict_resolution,
         "preserve": preserve_resources_on_deletion.unwrap_or(false),

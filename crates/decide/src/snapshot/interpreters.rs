@@ -12,7 +12,7 @@ use super::Snapshot;
 use crate::interpret::Interpretation;
 use crate::placement::{Placement, Recent, Schedule, Trigger, is_same};
 use crate::template::Template;
-use crate::works::{Sources, namespace_works, works};
+use crate::works::{Sources, complete, namespace_works};
 
 /// The interpreters.
 #[derive(Clone, Copy)]
@@ -93,6 +93,6 @@ fn render(template: &Template, binding: &Binding, snapshot: &Snapshot) -> BTreeM
         existing: &[],
         needed_in: &[],
     };
-    let rendered = works(binding, sources).works.into_iter();
+    let rendered = complete(binding, sources).works.into_iter();
     rendered.map(|(cluster, work)| (cluster, Value::Array(work.spec.workload.manifests))).collect()
 }

@@ -16,7 +16,7 @@ use crate::policy::PolicyKey;
 use crate::readiness::{Unknown, unknown};
 use crate::snapshot::Snapshot;
 use crate::template::Template;
-use crate::works::{Frozen, Sources, Works, targets, works};
+use crate::works::{Frozen, Sources, Works, complete, targets};
 
 /// One cluster's part in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,7 +117,7 @@ fn rendered(snapshot: &Snapshot, template: &Template, binding: &Binding) -> Work
         existing: &[],
         needed_in: &[],
     };
-    works(binding, sources)
+    complete(binding, sources)
 }
 
 fn applied(work: &Work, template: &Template) -> Vec<PolicyKey> {

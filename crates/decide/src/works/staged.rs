@@ -6,16 +6,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use api::cluster::READY;
-use api::records::{ROLLOUT_REQUEST, StrategyRecord};
+use api::records::{ROLLOUT_REQUEST, ROLLOUT_STRATEGY, StrategyRecord};
 use api::work::{APPLIED, Health};
 use api::{Binding, Cluster, Condition, ConditionStatus, OverridePolicy, Text, Work};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Orphan, Works, cluster_of, clusters_in_use, targets};
+use super::{Orphan, Sources, Works, cluster_of, clusters_in_use, targets, works};
 use crate::binding::is_held;
 use crate::conditions;
-use crate::fields::{list, text};
+use crate::fields::{integer, list, text};
 use crate::interpret::{revise_replicas, told_replicas};
 use crate::rollout::{
     self, Delivery, Permit, Seen, Situation, Stages, Step, content, permit, revision, stays,
@@ -86,6 +86,16 @@ impl fmt::Display for Staged {
         let said: Vec<String> = waiting.into_iter().chain(leaving).collect();
         formatter.write_str(&said.join("; "))
     }
+}
+
+/// What the Works will be when every stage has passed.
+pub fn complete(binding: &Binding, sources: Sources<'_>) -> Works {
+    if StrategyRecord::read(&binding.metadata).is_none() {
+        return works(binding, sources);
+    }
+    let mut binding = binding.clone();
+    binding.metadata.annotations.remove(ROLLOUT_STRATEGY);
+    works(&binding, sources)
 }
 
 /// Keeps Works of clusters that are left until the rollout is complete (G9); returns the clusters. An eviction never
@@ -189,11 +199,19 @@ fn shown(work: &Work) -> Delivery {
     let own = own.map(|one| (one.kind.clone(), one.status));
     let status = told.status.as_ref().map(Text::read);
     let reported = status.iter().flat_map(|status| list(status, &["conditions"])).filter_map(reported);
+    let is_replaced = status.as_ref().is_none_or(has_no_older_replicas);
     Delivery::Applied {
-        healthy: told.health != Some(Health::Unhealthy),
+        healthy: told.health != Some(Health::Unhealthy) && is_replaced,
         current: !told.outdated,
         conditions: own.chain(reported).collect(),
     }
+}
+
+/// Whether every replica is of the newest version: while a Deployment replaces its pods, those of the last version count
+/// as available, so that its health says nothing about the new ones.
+fn has_no_older_replicas(status: &Value) -> bool {
+    let count = |field: &str| integer(status, &[field]);
+    count("updatedReplicas").is_none_or(|updated| count("replicas").unwrap_or(0) <= updated)
 }
 
 fn reported(condition: &Value) -> Option<(String, ConditionStatus)> {

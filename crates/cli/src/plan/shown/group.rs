@@ -42,6 +42,8 @@ pub struct Happening<'p> {
     pub is_last: bool,
     /// Clusters that are suspended or not ready, and whose copies have to be applied first.
     held_by: &'p [String],
+    /// The stage in which it happens, or after which a copy goes; empty without stages.
+    stage: &'p str,
     before: Range,
     after: Range,
     /// Where.
@@ -58,8 +60,9 @@ pub fn groups(plan: &Plan, apart: bool) -> Vec<Group<'_>> {
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for one in plan.templates.values() {
         let TemplatePlan { template, claim, held, clusters, fields, nowhere, why } = one;
-        let steps: Vec<(&String, Step, bool)> =
-            clusters.iter().map(|(name, change)| (name, step(change), change.suspended)).collect();
+        let said = |change: &'_ ClusterPlan| (step(change), change.suspended, change.stage.clone());
+        let steps: Vec<(&String, (Step, bool, String))> =
+            clusters.iter().map(|(name, change)| (name, said(change))).collect();
         let same = match apart {
             true => template.to_string(),
             false => format!("{} {claim:?} {held:?} {steps:?} {fields:?} {nowhere} {why}", template.kind),
@@ -111,10 +114,11 @@ impl<'p> Group<'p> {
             let (step, suspended) = (step(change), change.suspended);
             let is_last = step == Step::Delete && is_moved;
             let (held_by, clusters) = (change.held_by.as_slice(), vec![cluster.as_str()]);
-            let new = Happening { step, suspended, is_last, held_by, before, after, clusters };
+            let stage = change.stage.as_str();
+            let new = Happening { step, suspended, is_last, held_by, stage, before, after, clusters };
             let same = |known: &&mut Happening<'p>| {
-                (known.step, known.suspended, known.before, known.after, known.held_by)
-                    == (step, suspended, before, after, held_by)
+                (known.step, known.suspended, known.before, known.after, known.held_by, known.stage)
+                    == (step, suspended, before, after, held_by, stage)
             };
             match all.iter_mut().find(same) {
                 Some(known) => known.clusters.push(cluster),
@@ -185,6 +189,11 @@ impl fmt::Display for Happening<'_> {
             Step::Update => write!(formatter, "update")?,
             Step::Suspend => return write!(formatter, "suspend"),
             Step::Resume => write!(formatter, "resume")?,
+        }
+        match (self.stage, self.step) {
+            ("", _) => {}
+            (stage, Step::Delete) => write!(formatter, " after stage {stage}")?,
+            (stage, _) => write!(formatter, " in stage {stage}")?,
         }
         match self.held_by {
             _ if self.suspended => write!(formatter, ", held back until it is resumed"),
