@@ -378,7 +378,7 @@ fn an_unknown_feature_gate() {
 #[test]
 fn what_is_left_out_and_cannot_be_read() {
     for (flag, why) in [
-        ("--skipped-propagating-namespaces=team-(", "\"team-(\" is no regular expression"),
+        ("--skipped-propagating-namespaces=team-(", "\"team-(\" is not a regular expression"),
         ("--skipped-propagating-apis=apps/Deployment", "\"apps/Deployment\" is not of the form group, "),
     ] {
         let output = refused(&[flag]);
