@@ -2,6 +2,7 @@
 //! specific applies first, so that the most specific wins.
 
 mod change;
+mod document;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -10,6 +10,7 @@ use api::override_policy::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::document::{read_yaml, write_yaml};
 use crate::fields::{at, map, text};
 use crate::image::Image;
 use crate::json_pointer::{JsonPointer, PointerError};
@@ -215,10 +216,10 @@ fn change_field(object: &mut Value, overrider: &FieldOverrider) -> Result<(), Pr
     let text = field.as_str().ok_or_else(|| Problem::NotText { path: path.clone() })?;
     let unreadable = |error: String| Problem::NotADocument { path: path.clone(), error };
     if !overrider.yaml.is_empty() {
-        let mut document: Value =
-            serde_saphyr::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        let mut document = read_yaml(text).map_err(unreadable)?;
         change_document(&mut document, &overrider.yaml)?;
-        *field = serde_saphyr::to_string(&document).map_err(|error| unreadable(error.to_string()))?.into();
+        let added = overrider.yaml.iter().map(|change| change.value.to_string().len()).sum();
+        *field = write_yaml(&document, text, added).map_err(unreadable)?.into();
     } else if !overrider.json.is_empty() {
         let mut document: Value =
             serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
