@@ -191,7 +191,7 @@ fn r2_a_changed_template_does_not_leak_but_brakes_and_deletions_act() {
     assert_eq!(
         left.to_string(),
         "No Work is rendered, because the template was changed and no policy has taken the change over; \
-         the one in m2 goes, because its binding no longer names the cluster."
+         the one in m2 is deleted, because its binding no longer names the cluster."
     );
     binding.metadata.annotations.remove(api::records::PIN);
     assert_eq!(rendered(&binding, &template_now, &[], &[]).frozen, Some(Frozen::NotPinned));
