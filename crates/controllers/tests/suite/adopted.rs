@@ -111,7 +111,7 @@ async fn what_scripts_found_out_is_kept_and_nothing_is_written_for_it() {
         assert_eq!(stack.member(member).gate.writes(), Vec::<String>::new(), "{member}");
     }
     let told = stack.told("mini", "SyncWorkFailed").await;
-    assert!(told.iter().any(|(message, _)| message.contains("where a Car says how many")), "{told:?}");
+    assert!(told.iter().any(|(message, _)| message.contains("knows the replica field of a Car")), "{told:?}");
     stack.until_in(CONFIG, &BOTH).await;
     stack.stop().await;
 }

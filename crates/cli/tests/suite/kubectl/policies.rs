@@ -71,7 +71,7 @@ fn the_story_is_told_to_who_describes_it() {
         ],
     );
     until(&kubectl, "get cpp", &["usual Abort 0 1 1 0"]);
-    until(&kubectl, "get rb", &["SCHEDULED FULLYAPPLIED POLICY GENERATION AGE", "cpp/usual 1"]);
+    until(&kubectl, "get rb", &["SCHEDULED FULLYAPPLIED POLICY GENERATION STAGE PHASE AGE", "cpp/usual 1"]);
 
     // Preempted by another policy, and suspended: policy, template and binding each show it.
     let rival = "priority: 1, preemption: Always, suspension: {dispatching: true}, \
